@@ -1,0 +1,43 @@
+# make demo, make test: each does all of its own set-up, inside .venv
+PYTHON ?= python3
+PIP_ARGS ?=
+BIN := .venv/bin
+
+.PHONY: demo test test-slow bench check format clean
+
+demo: .venv/.demo-ready
+	$(BIN)/siesta demo
+
+test: .venv/.dev-ready
+	$(BIN)/pytest -n 2 -m "not slow"
+
+test-slow: .venv/.dev-ready
+	$(BIN)/pytest -m slow
+
+bench: .venv/.dev-ready
+	$(BIN)/python -m benchmarks
+
+check: .venv/.dev-ready
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: .venv/.dev-ready
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf .venv
+
+.venv/bin/pip:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "siesta needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
+	$(PYTHON) -m venv .venv
+
+.venv/.demo-ready: pyproject.toml constraints.txt | .venv/bin/pip
+	$(BIN)/pip install --quiet --constraint constraints.txt $(PIP_ARGS) --editable '.[demo]'
+	touch $@
+
+.venv/.dev-ready: pyproject.toml constraints.txt | .venv/bin/pip
+	$(BIN)/pip install --quiet --constraint constraints.txt $(PIP_ARGS) --editable '.[dev]'
+	touch .venv/.demo-ready $@

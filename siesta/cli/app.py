@@ -1,0 +1,66 @@
+"""The commands together, and what a failure looks like: one sentence and an exit code."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from siesta import __version__
+from siesta.cli import ask, learner
+from siesta.cli import demo as demo_command
+from siesta.cli.output import errors
+from siesta.errors import SiestaError
+
+__all__ = ["app", "main"]
+
+
+class Interrupted(SiestaError):
+    """Ctrl-C, under a name that the argument parser leaves alone."""
+
+    exit_code = 130
+
+
+class _Commands(TyperGroup):
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise Interrupted("interrupted, nothing is half-done") from None
+
+
+app = typer.Typer(
+    name="siesta",
+    cls=_Commands,
+    help="A classifier that learns as it goes and consolidates while it sleeps.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("new")(learner.new)
+app.command("learn")(learner.learn)
+app.command("sleep")(learner.sleep)
+app.command("predict")(ask.predict)
+app.command("eval")(ask.evaluate)
+app.command("info")(ask.info)
+app.command("demo")(demo_command.demo)
+
+
+@app.callback(invoke_without_command=True)
+def root(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+    """A classifier that learns as it goes and consolidates while it sleeps."""
+    if version:
+        sys.stdout.write(f"siesta {__version__}\n")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Runs a command; exit codes: 0 done, 2 usage, 3 bad input, 4 damaged, 5 busy, 6 in part, 130 interrupted."""
+    try:
+        app()
+    except SiestaError as error:
+        errors.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(error.exit_code)

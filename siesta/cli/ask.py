@@ -1,0 +1,131 @@
+"""Commands that only look: predict, eval, info."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from siesta.cli.learner import JsonOption, PathArgument
+from siesta.cli.output import console, counting, errors, print_json
+
+__all__ = ["evaluate", "info", "predict"]
+
+_DONE_IN_PART = 6
+
+
+def predict(
+    path: PathArgument,
+    images: Annotated[list[Path], typer.Argument(help="Pictures to ask about.")],
+    top: Annotated[int, typer.Option(help="How many answers for each.")] = 5,
+    as_json: JsonOption = False,
+) -> None:
+    """Ask about pictures; never changes the learner.
+
+    Example: siesta predict birds.siesta photo.jpg --top 3
+    """
+    from siesta.errors import BadInput
+    from siesta.learner import Siesta
+
+    answers: list[dict[str, Any]] = []
+    failed: list[BadInput] = []
+    with Siesta.open(path, read_only=True) as learner:
+        for image in images:
+            try:
+                pixels = learner.read(image)
+            except BadInput as error:
+                failed.append(error)
+                continue
+            best = learner.predict_one(pixels, top).top
+            answers.append({"image": str(image), "top": [{"label": name, "score": value} for name, value in best]})
+    if failed and not answers:
+        raise BadInput("; ".join(map(str, failed)))
+    if as_json:
+        print_json(answers)
+    else:
+        for answer in answers:
+            words = ", ".join(f"{item['label']} {100 * item['score']:.1f} %" for item in answer["top"])
+            console.print(f"{answer['image']}: {words}", markup=False, highlight=False, soft_wrap=True)
+    for failure in failed:
+        errors.print(f"skipped: {failure}", style="yellow", markup=False, highlight=False, soft_wrap=True)
+    if failed:
+        raise typer.Exit(_DONE_IN_PART)
+
+
+def evaluate(
+    path: PathArgument,
+    folder: Annotated[Path, typer.Argument(help="Pictures as FOLDER/<label>/*.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Measure accuracy on a folder of labelled pictures; never changes the learner.
+
+    Example: siesta eval birds.siesta photos/test --json
+    """
+    from siesta.folders import ask, checked_files, score
+    from siesta.learner import Siesta
+
+    files = checked_files(folder)
+    answers = []
+    with Siesta.open(path, read_only=True) as learner, counting() as bar:
+        task = bar.add_task("asking", total=len(files))
+        for answer in ask(learner, files):
+            answers.append(answer)
+            bar.advance(task)
+        taught = {entry["label"] for entry in learner.info()["classes"]}
+    result = score(answers)
+    untaught = sorted(set(result["per_class"]) - taught)
+    if untaught:
+        errors.print(f"never taught, so always wrong: {', '.join(untaught)}", style="yellow", markup=False)
+    skipped = [answer.reason for answer in answers if answer.reason]
+    for reason in skipped:
+        errors.print(f"skipped: {reason}", style="yellow", markup=False, highlight=False, soft_wrap=True)
+    if as_json:
+        print_json(result)
+    else:
+        _show_scores(result)
+    if skipped:
+        raise typer.Exit(_DONE_IN_PART)
+
+
+def _show_scores(result: dict[str, Any]) -> None:
+    table = Table("class", "pictures", "top-1 %", "top-5 %")
+    rows = [*result["per_class"].items(), ("all", result)]
+    for label, scores in rows:
+        table.add_row(label, str(scores["n"]), f"{scores['top1']:.1f}", f"{scores['top5']:.1f}")
+    console.print(table)
+
+
+def info(path: PathArgument, as_json: JsonOption = False) -> None:
+    """Show what a learner knows, what it costs and what it is made of.
+
+    Example: siesta info birds.siesta
+    """
+    from siesta.learner import Siesta
+    from siesta.store import format_bytes
+
+    with Siesta.open(path, read_only=True) as learner:
+        facts = learner.info()
+    if as_json:
+        print_json(facts)
+        return
+    size, backbone, codec = facts["bytes"], facts["backbone"], facts["codec"]
+    table = Table("class", "taught", "stored")
+    for entry in facts["classes"]:
+        table.add_row(entry["label"], f"{entry['taught']:,}", f"{entry['stored']:,}")
+    console.print(table)
+    lines = {
+        "memory": f"{format_bytes(size['used'])} of {format_bytes(size['allowed'])} used, "
+        f"{facts['samples']['stored']:,} of {facts['samples']['capacity']:,} samples",
+        "on disk": format_bytes(size["on_disk"]),
+        "backbone": f"{backbone['name']}, cut after {backbone['cut']} layers, {backbone['image_size']} px",
+        "codec": f"{codec['name']}, relative error {codec['relative_error']:.3f}",
+        "sleeps": str(len(facts["sleeps"])),
+    }
+    for name, words in lines.items():
+        console.print(f"{name:>9}: {words}", highlight=False, soft_wrap=True)
+    if facts["sleeps"]:
+        last = facts["sleeps"][-1]
+        words = f"{last['made']}, {last['updates']:,} updates in {last['seconds']:.1f} s"
+        console.print(f"     last: {words}", highlight=False, soft_wrap=True)

@@ -1,0 +1,37 @@
+"""How commands talk: results to stdout, everything else to stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+__all__ = ["console", "counting", "errors", "print_json", "sleeping"]
+
+console = Console()
+errors = Console(stderr=True)
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on stdout, for programs."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+
+
+def counting() -> Progress:
+    """A bar for a known number of pictures."""
+    return Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=errors
+    )
+
+
+def sleeping() -> Progress:
+    """A bar for a sleep: loss, speed and the time left."""
+    return Progress(
+        TextColumn("asleep"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %  {task.fields[words]}"),
+        console=errors,
+    )

@@ -1,0 +1,204 @@
+"""Read this first: the few shapes that everything in siesta plugs into.
+
+A learner is `head(top(codec.decode(codec.encode(bottom(image)))))`; in the paper's letters F(G(H(x))) with an
+optimised product quantiser between H and G. Awake, only the head changes; asleep, top and head are trained on codes
+that a policy picks from the memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:  # policies, and with them the command line's help, do without torch
+    from torch import Tensor, nn
+
+__all__ = [
+    "Backbone",
+    "Codec",
+    "Ids",
+    "Memory",
+    "OnProgress",
+    "Policy",
+    "Prediction",
+    "Progress",
+    "Scaling",
+    "SleepDefaults",
+    "SleepReport",
+]
+
+Ids = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """How a backbone wants its pixels: `(pixel - mean) / std` on 0..255, one value a channel."""
+
+    mean: tuple[float, float, float]
+    std: tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class SleepDefaults:
+    """Training values that belong to a network rather than to a run.
+
+    Attributes:
+        rate: OneCycle maximum of the last layer, for a batch of 64; it scales linearly with the batch.
+        layer_decay: Factor on the rate for each layer below the last.
+        scale: Start value of the head's 1 / temperature.
+        dropout: Share of z that is dropped between top and head, asleep only.
+    """
+
+    rate: float
+    layer_decay: float
+    scale: float
+    dropout: float
+
+
+@dataclass(frozen=True)
+class Backbone:
+    """A network cut in two.
+
+    Attributes:
+        name: Its key in `BACKBONES`.
+        cut: How many layers lie below the cut.
+        bottom: H, frozen for ever: (B, 3, S, S) -> (B, d, r, s).
+        top: G, layer by layer from low to high, trained asleep: (B, d, r, s) -> (B, features).
+        features: Length of z.
+        scaling: What `bottom` expects its pixels to be.
+        defaults: Training values that suit this network.
+    """
+
+    name: str
+    cut: int
+    bottom: nn.Module
+    top: nn.Sequential
+    features: int
+    scaling: Scaling
+    defaults: SleepDefaults
+
+    def latent_shape(self, image_size: int) -> tuple[int, int, int]:
+        """Shape (d, r, s) of Z for square pictures of `image_size` pixels."""
+        import torch
+
+        with torch.no_grad():
+            latents = self.bottom(torch.zeros(1, 3, image_size, image_size))
+        channels, rows, columns = latents.shape[1:]
+        return channels, rows, columns
+
+
+@runtime_checkable
+class Codec(Protocol):
+    """Turns latents into few bytes and back. Stateless once fitted; any batch, one included."""
+
+    name: str
+
+    def code_bytes(self, latent_shape: tuple[int, int, int]) -> int:
+        """Bytes that one sample of shape (d, r, s) takes."""
+        ...
+
+    def encode(self, latents: Tensor) -> Tensor:
+        """(B, d, r, s) float -> (B, code_bytes) uint8."""
+        ...
+
+    def decode(self, codes: Tensor, latent_shape: tuple[int, int, int]) -> Tensor:
+        """(B, code_bytes) uint8 -> (B, d, r, s) float."""
+        ...
+
+    def relative_error(self, latents: Tensor) -> float:
+        """Mean over vectors of |Z - Z'|^2 / |Z|^2 for latents (B, d, r, s)."""
+        ...
+
+    def state(self) -> dict[str, Tensor]:
+        """Everything needed to make this codec again, as tensors."""
+        ...
+
+
+@dataclass(frozen=True)
+class Memory:
+    """All that a policy may see of what is stored: one row a sample, in no promised order.
+
+    Attributes:
+        ids: Sample ids, (N,).
+        classes: Class id of each sample, (N,).
+        rehearsed: How often each sample was rehearsed so far, (N,).
+        new_classes: Ids of the classes first taught since the last sleep.
+    """
+
+    ids: Ids
+    classes: npt.NDArray[np.int32]
+    rehearsed: npt.NDArray[np.int32]
+    new_classes: npt.NDArray[np.int32]
+
+
+@runtime_checkable
+class Policy(Protocol):
+    """Decides what is rehearsed. `picks` goes on for ever: the sleep loop takes what its budget allows."""
+
+    def picks(self, memory: Memory, rng: np.random.Generator) -> Iterator[Ids]:
+        """Yields chunks of sample ids, of any length, in rehearsal order."""
+        ...
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """An answer: the best label, its probability, and the best few of both."""
+
+    label: str
+    score: float
+    top: list[tuple[str, float]]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a sleep stands after a batch. `seconds_left` is an estimate for an update budget."""
+
+    updates: int
+    fraction: float
+    loss: float
+    rate: float
+    updates_per_second: float
+    seconds_left: float
+
+
+OnProgress = Callable[[Progress], bool | None]
+"""Called after each batch; returning True wakes the learner up early."""
+
+
+@dataclass(frozen=True)
+class SleepReport:
+    """What a sleep spent and what it changed.
+
+    Attributes:
+        generation: Number of the weights that are now in use.
+        updates: Backward passes of single samples.
+        seconds: Wall time, planning and saving included.
+        samples: Different samples that were rehearsed.
+        classes: Classes in the head.
+        new_classes: How many of them had never been slept on.
+        loss_before: Mean training loss over the first tenth of the batches.
+        loss_after: The same over the last tenth.
+        top_change: |new - old| / |old| over all weights of the top.
+        interrupted: True when the sleep ended before its budget did.
+        settings: The values it ran with.
+    """
+
+    generation: int
+    updates: int
+    seconds: float
+    samples: int
+    classes: int
+    new_classes: int
+    loss_before: float
+    loss_after: float
+    top_change: float
+    interrupted: bool
+    settings: Mapping[str, Any]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return asdict(self)

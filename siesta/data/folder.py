@@ -1,0 +1,40 @@
+"""Folders of pictures as people have them: `FOLDER/<label>/*`, or just pictures somewhere below."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from siesta.errors import BadInput
+
+__all__ = ["labelled_files", "picture_files"]
+
+_SUFFIXES = {".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp"}
+
+
+def labelled_files(folder: Path) -> list[tuple[Path, str]]:
+    """Every file of `folder/<label>/` with its label, in sorted order; hidden files are left out."""
+    _check(folder)
+    found = [
+        (file, label.name)
+        for label in sorted(folder.iterdir())
+        if label.is_dir() and not label.name.startswith(".")
+        for file in sorted(label.iterdir())
+        if file.is_file() and not file.name.startswith(".")
+    ]
+    if not found:
+        raise BadInput(f"{folder} has no pictures: it should look like {folder}/<label>/<picture>.jpg")
+    return found
+
+
+def picture_files(folder: Path) -> list[Path]:
+    """Every picture file anywhere below `folder`, in sorted order."""
+    _check(folder)
+    found = sorted(file for file in folder.rglob("*") if file.suffix.lower() in _SUFFIXES and file.is_file())
+    if not found:
+        raise BadInput(f"{folder} has no picture files ({', '.join(sorted(_SUFFIXES))})")
+    return found
+
+
+def _check(folder: Path) -> None:
+    if not folder.is_dir():
+        raise BadInput(f"{folder} is not a folder: give one that holds pictures")

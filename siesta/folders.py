@@ -1,0 +1,118 @@
+"""Teaching from, and asking about, a folder of pictures: `FOLDER/<label>/*`."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from siesta.data import labelled_files
+from siesta.errors import BadInput
+from siesta.images import Pixels
+from siesta.learner import Siesta, groups
+from siesta.store import clean_label
+
+__all__ = ["Answer", "Outcome", "ask", "checked_files", "score", "teach"]
+
+_FILES_AT_ONCE = 32
+_TOP = 5
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one file; `reason` says why an unreadable one was skipped."""
+
+    path: Path
+    status: Literal["learned", "known", "unreadable"]
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The five best labels for one file (none when it was unreadable), and the right one."""
+
+    path: Path
+    label: str
+    top: tuple[str, ...]
+    reason: str = ""
+
+
+def teach(learner: Siesta, files: Iterable[tuple[Path, str]]) -> Iterator[Outcome]:
+    """Teaches labelled files, those taught before left out; each outcome comes when it is stored.
+
+    A file is known by its label, name and contents, so stopping anywhere and starting again teaches nothing twice.
+    """
+    for group in groups(files, _FILES_AT_ONCE):
+        keys = {path: _key(path, label) for path, label in group if path.is_file()}
+        known = learner.known_keys(keys.values())
+        outcomes: list[Outcome] = []
+        taught: list[tuple[Pixels, str, int]] = []
+        for path, label in group:
+            if keys.get(path) in known:
+                outcomes.append(Outcome(path, "known"))
+                continue
+            try:
+                taught.append((learner.read(path), label, keys[path]))
+                outcomes.append(Outcome(path, "learned"))
+            except BadInput as error:
+                outcomes.append(Outcome(path, "unreadable", str(error)))
+        if taught:
+            learner.learn_many(*zip(*taught, strict=True))
+        yield from outcomes
+
+
+def ask(learner: Siesta, files: Iterable[tuple[Path, str]]) -> Iterator[Answer]:
+    """Asks about labelled files."""
+    for group in groups(files, _FILES_AT_ONCE):
+        pixels: dict[Path, Pixels] = {}
+        reasons: dict[Path, str] = {}
+        for path, _ in group:
+            try:
+                pixels[path] = learner.read(path)
+            except BadInput as error:
+                reasons[path] = str(error)
+        answers = dict(zip(pixels, learner.predict_many(pixels.values(), _TOP), strict=True))
+        for path, label in group:
+            top = tuple(name for name, _ in answers[path].top) if path in answers else ()
+            yield Answer(path, clean_label(label), top, reasons.get(path, ""))
+
+
+def score(answers: Iterable[Answer]) -> dict[str, Any]:
+    """Accuracies in percent over the readable files: all, and class by class."""
+    by_class: dict[str, list[Answer]] = {}
+    for answer in answers:
+        if answer.top:
+            by_class.setdefault(answer.label, []).append(answer)
+    everything = [answer for some in by_class.values() for answer in some]
+    return {**_accuracies(everything), "per_class": {label: _accuracies(some) for label, some in by_class.items()}}
+
+
+def _accuracies(answers: list[Answer]) -> dict[str, Any]:
+    share = 100 / max(len(answers), 1)
+    return {
+        "n": len(answers),
+        "top1": round(share * sum(answer.top[0] == answer.label for answer in answers), 2),
+        "top5": round(share * sum(answer.label in answer.top for answer in answers), 2),
+    }
+
+
+def _key(path: Path, label: str) -> int:
+    """64 bits of a hash over label, file name and contents, as SQLite's signed integer."""
+    digest = hashlib.sha256()
+    for part in (
+        label.encode("utf-8", "surrogatepass"),
+        path.name.encode("utf-8", "surrogateescape"),
+        path.read_bytes(),
+    ):
+        digest.update(len(part).to_bytes(8, "little") + part)
+    return int.from_bytes(digest.digest()[:8], "little", signed=True)
+
+
+def checked_files(folder: Path) -> list[tuple[Path, str]]:
+    """The labelled files of a folder, every label usable."""
+    files = labelled_files(folder)
+    for label in {label for _, label in files}:
+        clean_label(label)
+    return files

@@ -1,0 +1,102 @@
+"""A picture in any form -> checked, upright, resized, cropped pixels, the same way every time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from PIL import Image, ImageOps
+from torch import Tensor
+
+from siesta.contracts import Scaling
+from siesta.errors import BadInput
+
+__all__ = ["ImageLike", "Pixels", "read_image", "scaled"]
+
+ImageLike: TypeAlias = str | Path | Image.Image | npt.NDArray[Any]
+Pixels: TypeAlias = npt.NDArray[np.uint8]
+
+_MOST_PIXELS = 100_000_000
+_MARGIN = 0.875  # share of the short side that the crop keeps
+
+
+def read_image(image: ImageLike, size: int) -> Pixels:
+    """Pixels (size, size, 3) of a picture: short side to size / 0.875, bicubic, centre crop.
+
+    Args:
+        image: A file's path, a PIL image, or an array: (H, W), (H, W, 1), (H, W, 3) or (H, W, 4), of bytes or of
+            floats in 0..1. An array of exactly (size, size, 3) bytes is taken as it is.
+        size: Side of the square wanted.
+    """
+    if isinstance(image, np.ndarray) and image.dtype == np.uint8 and image.shape == (size, size, 3):
+        return image
+    upright = _opened(image)
+    width, height = upright.size
+    if not (width and height):
+        raise BadInput("a picture without pixels cannot be used")
+    ratio = size / _MARGIN / min(width, height)
+    wide, high = max(round(width * ratio), size), max(round(height * ratio), size)
+    if wide * high > _MOST_PIXELS:
+        raise BadInput(f"a picture of {width} x {height} pixels is too long and thin to be used")
+    left, top = (wide - size) // 2, (high - size) // 2
+    cropped = upright.resize((wide, high), Image.Resampling.BICUBIC).crop((left, top, left + size, top + size))
+    return np.asarray(cropped)
+
+
+def scaled(pixels: Sequence[Pixels], scaling: Scaling) -> Tensor:
+    """Pictures (S, S, 3) -> what a bottom takes: (B, 3, S, S) float, channels-last in memory."""
+    batch = torch.from_numpy(np.stack(pixels)).permute(0, 3, 1, 2).float()
+    mean, std = (torch.tensor(values).reshape(1, 3, 1, 1) for values in (scaling.mean, scaling.std))
+    return (batch - mean) / std
+
+
+def _opened(image: ImageLike) -> Image.Image:
+    """An upright RGB image."""
+    if isinstance(image, np.ndarray):
+        return Image.fromarray(_bytes_of(image))
+    if isinstance(image, Image.Image):
+        return _rgb(image, "the picture")
+    if isinstance(image, (str, Path)):
+        path = Path(image)
+        if not path.is_file():
+            raise BadInput(f"there is no picture at {path}")
+        try:
+            with Image.open(path) as opened:
+                return _rgb(opened, str(path))
+        except BadInput:
+            raise
+        except Exception as error:  # Pillow's decoders raise whatever a broken file makes them stumble over
+            raise BadInput(f"{path} is not a readable picture") from error
+    raise BadInput(f"a picture is a path, a PIL image or an array, not {type(image).__name__}")
+
+
+def _rgb(image: Image.Image, name: str) -> Image.Image:
+    if image.width * image.height > _MOST_PIXELS:  # known before anything is decoded
+        raise BadInput(f"{name} has more than {_MOST_PIXELS:,} pixels: make it smaller first")
+    image = ImageOps.exif_transpose(image)
+    if image.mode.startswith("I"):  # 16 bits a pixel
+        image = Image.fromarray((np.asarray(image).astype(np.int64) >> 8).clip(0, 255).astype(np.uint8))
+    if image.has_transparency_data:
+        picture = image.convert("RGBA")
+        image = Image.alpha_composite(Image.new("RGBA", picture.size, "white"), picture)
+    return image.convert("RGB")
+
+
+def _bytes_of(array: npt.NDArray[Any]) -> Pixels:
+    """Any array we take -> (H, W, 3) bytes."""
+    if array.ndim == 2:
+        array = array[:, :, None]
+    if array.ndim != 3 or array.shape[2] not in (1, 3, 4) or 0 in array.shape:
+        raise BadInput(f"a picture array is (height, width) or (height, width, 1, 3 or 4), this one is {array.shape}")
+    if np.issubdtype(array.dtype, np.floating):
+        if not (array.min() >= 0 and array.max() <= 1):  # false for NaN too
+            raise BadInput("a picture array of floats lies in 0..1, this one does not: scale it or pass bytes")
+        array = np.round(array * 255)
+    elif array.dtype != np.uint8:
+        raise BadInput(f"a picture array holds uint8 or floats, this one {array.dtype}: convert it first")
+    array = array[:, :, :3].astype(np.uint8)
+    return np.ascontiguousarray(np.broadcast_to(array, (*array.shape[:2], 3)))

@@ -1,0 +1,410 @@
+"""Siesta: learns each labelled picture at once, answers at any time, consolidates while it sleeps."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from siesta.backbones import DEFAULT_BACKBONE, MIN_IMAGE_SIZE, make_backbone
+from siesta.codecs import CODECS, OPQ, shipped
+from siesta.contracts import Backbone, Ids, OnProgress, Policy, Prediction, SleepReport
+from siesta.data import picture_files
+from siesta.errors import BadInput
+from siesta.head import Head
+from siesta.images import ImageLike, Pixels, read_image, scaled
+from siesta.policies import DEFAULT_POLICY, make_policy
+from siesta.sleep import Budget, SleepSettings, rehearse
+from siesta.store import NewSample, Store, parse_bytes
+
+__all__ = ["DEFAULT_IMAGE_SIZE", "IN_MEMORY", "Siesta", "codec_error", "fit_codec", "groups"]
+
+IN_MEMORY = ":memory:"
+DEFAULT_IMAGE_SIZE = 224
+_PICTURES_AT_ONCE = 32
+_BASE_PICTURES = 1000
+_BASE_VECTORS = 200_000
+_LARGEST_IMAGE = 1024
+T = TypeVar("T")
+
+_PLAN = 2  # purpose number of the random stream that a policy draws from
+
+
+class Siesta:
+    """A classifier that loses nothing it was taught, in a folder of its own.
+
+    Example:
+        >>> import numpy as np
+        >>> learner = Siesta.create(":memory:", memory="1MB", image_size=32)
+        >>> dark, light = np.zeros((32, 32, 3), np.uint8), np.full((32, 32, 3), 255, np.uint8)
+        >>> learner.learn_many([dark, light], ["night", "day"])
+        [1, 2]
+        >>> learner.predict_one(light).label
+        'day'
+        >>> learner.sleep(updates=4, batch_size=2).updates
+        4
+    """
+
+    def __init__(self, store: Store, device: str = "cpu") -> None:
+        """Wakes up what is in a store; use `create` or `open`."""
+        self._store = store
+        self._device = torch.device(device)
+        settings = store.settings
+        backbone = make_backbone(settings["backbone"], settings["cut"], pretrained=False)
+        backbone.bottom.load_state_dict(store.constant("bottom"))
+        self._backbone = backbone
+        self._bottom = backbone.bottom.to(self._device)
+        self._codec = CODECS[settings["codec"]].from_state(store.constant("codec")).to(self._device)
+        self._latent_shape: tuple[int, int, int] = tuple(settings["latent_shape"])
+        self._load_weights()
+
+    def _load_weights(self) -> None:
+        """Takes over the generation that the store points at, and what was taught since."""
+        self._backbone.top.load_state_dict(self._store.weights("top"))
+        self._top = self._backbone.top.to(self._device)
+        self._head = Head.from_state(self._store.weights("head"))
+        self._labels = {record.id: record.label for record in self._store.classes()}
+        self._count_in(self._labels)
+
+    # -- making, opening, closing ---------------------------------------------------------------------------------
+
+    @classmethod
+    def create(
+        cls,
+        path: str | Path,
+        *,
+        memory: str | int = "64MB",
+        backbone: str = DEFAULT_BACKBONE,
+        cut: int | None = None,
+        image_size: int = DEFAULT_IMAGE_SIZE,
+        base: str | Path | None = None,
+        seed: int = 0,
+        device: str = "cpu",
+    ) -> Siesta:
+        """Makes an empty learner.
+
+        Args:
+            path: The folder to make, or ":memory:" for one that lives in RAM.
+            memory: Bytes for stored samples, as a number or like "64MB".
+            backbone: A name from `BACKBONES`.
+            cut: Layers below the cut; the backbone's default when None.
+            image_size: Side of the square that pictures are brought to.
+            base: A folder of pictures, with or without labels, to fit the codec on; without it the one that comes
+                with the package is used.
+            seed: Starts every random stream of this learner.
+            device: Where torch computes.
+        """
+        if not MIN_IMAGE_SIZE <= image_size <= _LARGEST_IMAGE:
+            raise BadInput(f"an image size lies in {MIN_IMAGE_SIZE}..{_LARGEST_IMAGE} pixels, not {image_size}")
+        memory_bytes = parse_bytes(memory)
+        folder = None if str(path) == IN_MEMORY else Path(path)
+        if folder is not None and folder.exists():
+            raise BadInput(f"{folder} exists already: choose another name or remove it first")
+        network = make_backbone(backbone, cut)
+        codec, error = _codec_for(network, image_size, base, seed)
+        latent_shape = network.latent_shape(image_size)
+        store = Store.create(
+            folder,
+            settings={
+                "backbone": network.name,
+                "cut": network.cut,
+                "image_size": image_size,
+                "latent_shape": latent_shape,
+                "codec": codec.name,
+                "codec_error": error,
+                "code_bytes": codec.code_bytes(latent_shape),
+                "memory_bytes": memory_bytes,
+                "seed": seed,
+            },
+            constant={"bottom": network.bottom.state_dict(), "codec": codec.state()},
+            generation={
+                "top": network.top.state_dict(),
+                "head": Head.empty(network.features, network.defaults.scale).state(),
+            },
+        )
+        return cls(store, device)
+
+    @classmethod
+    def open(cls, path: str | Path, *, read_only: bool = False, device: str = "cpu") -> Siesta:
+        """Opens a learner on disk; read-only it can be asked but not taught, and never hinders a writer."""
+        store = Store.open(Path(path), read_only=read_only)
+        try:
+            return cls(store, device)
+        except BaseException:
+            store.close()
+            raise
+
+    def close(self) -> None:
+        """Lets go of the files."""
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # -- awake ----------------------------------------------------------------------------------------------------
+
+    def read(self, image: ImageLike) -> Pixels:
+        """The picture as this learner sees it, (S, S, 3) bytes; every method takes such an array as it is."""
+        return read_image(image, self._store.settings["image_size"])
+
+    def learn_one(self, image: ImageLike, label: str) -> int:
+        """Learns one labelled picture at once; returns the id of the stored sample."""
+        return self.learn_many([image], [label])[0]
+
+    def learn_many(
+        self, images: Iterable[ImageLike], labels: Iterable[str], keys: Iterable[int | None] | None = None
+    ) -> list[int]:
+        """Learns labelled pictures in order, a few at a time; what was learned before an error stays learned.
+
+        Args:
+            images: Paths, PIL images or arrays; may be a generator.
+            labels: One for each image.
+            keys: A 64-bit number for each image under which `known_keys` will find it.
+
+        Returns:
+            Ids of the stored samples.
+        """
+        ids: list[int] = []
+        pairs = zip(images, labels, strict=True)
+        keyed = ((pair, None) for pair in pairs) if keys is None else zip(pairs, keys, strict=True)
+        for group in groups(keyed, _PICTURES_AT_ONCE):
+            codes = self._encode([self.read(image) for (image, _), _ in group])
+            features = self._features(codes).numpy()
+            samples = [
+                NewSample(label, code.tobytes(), feature, key)
+                for ((_, label), key), code, feature in zip(group, codes.numpy(), features, strict=True)
+            ]
+            stored = self._store.add(samples)
+            ids += [sample.id for sample in stored]
+            self._count_in({sample.class_id for sample in stored})
+        return ids
+
+    def _count_in(self, class_ids: Iterable[int]) -> None:
+        """Brings the head's running means of some classes up to what the store has."""
+        for recent in self._store.recent(class_ids):
+            self._labels[recent.class_id] = recent.label
+            self._head.set_recent(recent.class_id, torch.from_numpy(recent.total.copy()), recent.count)
+
+    def known_keys(self, keys: Iterable[int]) -> set[int]:
+        """Those of the keys under which something was learned already."""
+        return self._store.known_keys(keys)
+
+    def predict_one(self, image: ImageLike, top: int = 5) -> Prediction:
+        """The best label for a picture, with its probability and the `top` best."""
+        return self.predict_many([image], top)[0]
+
+    def predict_many(self, images: Iterable[ImageLike], top: int = 5) -> list[Prediction]:
+        """The best labels for each picture, in order."""
+        if not len(self._head):
+            raise BadInput("this learner was not taught anything yet: teach it with learn_one or `siesta learn`")
+        if top < 1:
+            raise BadInput(f"ask for at least one answer, not {top}")
+        answers: list[Prediction] = []
+        names = [self._labels[class_id] for class_id in self._head.class_ids.tolist()]
+        for group in groups(images, _PICTURES_AT_ONCE):
+            features = self._features(self._encode([self.read(image) for image in group]))
+            scores, rows = self._head.probabilities(features).topk(min(top, len(names)), dim=1)
+            for some_scores, some_rows in zip(scores.tolist(), rows.tolist(), strict=True):
+                best = [(names[row], score) for row, score in zip(some_rows, some_scores, strict=True)]
+                answers.append(Prediction(*best[0], best))
+        return answers
+
+    @torch.inference_mode()
+    def _encode(self, pixels: Sequence[Pixels]) -> Tensor:
+        """Pictures -> codes (B, code_bytes) uint8."""
+        batch = scaled(pixels, self._backbone.scaling).to(self._device)
+        return self._codec.encode(self._bottom(batch)).cpu()
+
+    @torch.inference_mode()
+    def _features(self, codes: Tensor) -> Tensor:
+        """Features z (B, D) of codes: always from what can be reconstructed, awake and asleep alike."""
+        features: Tensor = self._top(self._decode(codes))
+        return features.cpu()
+
+    def _decode(self, codes: Tensor) -> Tensor:
+        return self._codec.decode(codes.to(self._device), self._latent_shape)
+
+    # -- asleep ---------------------------------------------------------------------------------------------------
+
+    def sleep(
+        self,
+        *,
+        updates: int | None = None,
+        seconds: float | None = None,
+        minutes: float | None = None,
+        until: datetime | str | None = None,
+        policy: str | Policy = DEFAULT_POLICY,
+        batch_size: int = 64,
+        rate: float | None = None,
+        momentum: float = 0.9,
+        weight_decay: float = 1e-5,
+        layer_decay: float | None = None,
+        seed: int | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> SleepReport:
+        """Consolidates: rehearses stored samples within exactly one budget, then swaps the new weights in.
+
+        Ctrl-C, or `on_progress` returning True, wakes it early; what was consolidated until then is kept. With an
+        update budget the same seed gives the same weights.
+
+        Args:
+            updates: Budget in backward passes of single samples.
+            seconds: Budget in seconds.
+            minutes: Budget in minutes.
+            until: Budget as a moment: a datetime, or "HH:MM".
+            policy: Which samples are rehearsed: a name from `POLICIES`, or an object of your own.
+            batch_size: Samples a step.
+            rate: OneCycle maximum of the last layer; the backbone's own, scaled with the batch, when None.
+            momentum: Of SGD.
+            weight_decay: Of SGD.
+            layer_decay: Factor on the rate for each layer below the last; the backbone's own when None.
+            seed: Of everything random in this sleep; made of the learner's seed and its sleeps so far when None.
+            on_progress: Called after each batch.
+        """
+        start = time.monotonic()
+        budget = Budget.of(updates, seconds, minutes, until)
+        chosen = make_policy(policy)
+        if not len(self._store):
+            raise BadInput("there is nothing to sleep on: teach something first")
+        defaults, sleeps = self._backbone.defaults, self._store.generation()
+        settings = SleepSettings(
+            rate=defaults.rate * batch_size / 64 if rate is None else rate,
+            layer_decay=defaults.layer_decay if layer_decay is None else layer_decay,
+            dropout=defaults.dropout,
+            batch_size=batch_size,
+            momentum=momentum,
+            weight_decay=weight_decay,
+            seed=self._store.settings["seed"] + sleeps if seed is None else seed,
+        )
+        memory = self._store.memory()
+        rows = _row_of_sample(memory.ids, memory.classes, self._head)
+        picks = chosen.picks(memory, np.random.default_rng((settings.seed, _PLAN)))
+        top = copy.deepcopy(self._top).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+        def load(ids: Ids) -> tuple[Tensor, Tensor]:
+            present, codes = self._store.get(ids)
+            return self._decode(torch.from_numpy(codes.copy())), rows(ids[present]).to(self._device)
+
+        result = rehearse(top, self._head, picks, load, budget, settings, on_progress)
+        edge = max(len(result.losses) // 10, 1)
+        report = SleepReport(
+            generation=sleeps + 1,
+            updates=len(result.rehearsed),
+            seconds=time.monotonic() - start,
+            samples=len(np.unique(result.rehearsed)),
+            classes=len(result.head),
+            new_classes=len(memory.new_classes),
+            loss_before=float(np.mean(result.losses[:edge])),
+            loss_after=float(np.mean(result.losses[-edge:])),
+            top_change=_change(self._top, top),
+            interrupted=result.interrupted,
+            settings={"policy": policy if isinstance(policy, str) else type(policy).__name__, **vars(settings)},
+        )
+        tensors = {"top": top.state_dict(), "head": result.head.state()}
+        self._store.swap(tensors, result.rehearsed, report.as_dict())
+        self._load_weights()
+        return report
+
+    # -- looking inside -------------------------------------------------------------------------------------------
+
+    def info(self) -> dict[str, Any]:
+        """What it knows, what it costs, what it is made of; plain values, for JSON."""
+        store, settings = self._store, self._store.settings
+        return {
+            "classes": [
+                {"label": record.label, "taught": record.taught, "stored": record.stored} for record in store.classes()
+            ],
+            "samples": {"stored": len(store), "capacity": store.capacity},
+            "bytes": {
+                "used": store.bytes_used,
+                "allowed": settings["memory_bytes"],
+                "a_sample": store.bytes_used // len(store) if len(store) else store.code_bytes,
+                "on_disk": store.bytes_on_disk(),
+            },
+            "backbone": {"name": settings["backbone"], "cut": settings["cut"], "image_size": settings["image_size"]},
+            "codec": {"name": settings["codec"], "relative_error": settings["codec_error"]},
+            "sleeps": store.reports(),
+        }
+
+
+def fit_codec(network: Backbone, pictures: Sequence[Pixels], seed: int) -> tuple[OPQ, float]:
+    """Fits OPQ to the latents of base pictures (the paper's step 2); returns it with its error on them.
+
+    At most 200,000 vectors are used, as many from each picture.
+    """
+    rng = np.random.default_rng(seed)
+    each = max(_BASE_VECTORS // len(pictures), 1)
+    vectors: list[Tensor] = []
+    for latents in _latents(network, pictures):
+        flat = latents.permute(0, 2, 3, 1).flatten(1, 2)  # (B, r * s, d)
+        some = rng.permutation(flat.shape[1])[:each]
+        vectors.append(flat[:, some].reshape(-1, flat.shape[2]))
+    codec = OPQ.fit(torch.cat(vectors), seed)
+    return codec, codec_error(network, codec, pictures)
+
+
+def codec_error(network: Backbone, codec: OPQ, pictures: Sequence[Pixels]) -> float:
+    """Mean relative error of a codec over pictures."""
+    errors = [codec.relative_error(latents) * len(latents) for latents in _latents(network, pictures)]
+    return sum(errors) / len(pictures)
+
+
+@torch.inference_mode()
+def _latents(network: Backbone, pictures: Sequence[Pixels]) -> Iterator[Tensor]:
+    for group in groups(pictures, _PICTURES_AT_ONCE):
+        yield network.bottom(scaled(group, network.scaling))
+
+
+def _codec_for(network: Backbone, image_size: int, base: str | Path | None, seed: int) -> tuple[OPQ, float]:
+    """The shipped codec, or one fitted on a folder."""
+    if base is None:
+        found = shipped(network.name, network.cut)
+        if found is None:
+            raise BadInput(
+                f"no fitted codec comes with {network.name} cut after {network.cut} layers: "
+                "give a folder of pictures to fit one on (base=..., --base FOLDER)"
+            )
+        tensors, facts = found
+        return OPQ.from_state(tensors), float(facts["relative_error"]["unseen"])
+    files = picture_files(Path(base))
+    chosen = np.random.default_rng(seed).permutation(len(files))[:_BASE_PICTURES]
+    return fit_codec(network, [read_image(files[index], image_size) for index in sorted(chosen)], seed)
+
+
+def _row_of_sample(ids: Ids, classes: np.ndarray[Any, np.dtype[np.int32]], head: Head) -> Any:
+    """A function from sample ids to rows of the head."""
+    order = np.argsort(ids)
+    sorted_ids, sorted_rows = ids[order], np.searchsorted(head.class_ids.numpy(), classes[order])
+
+    def rows(wanted: Ids) -> Tensor:
+        return torch.from_numpy(sorted_rows[np.searchsorted(sorted_ids, wanted)])
+
+    return rows
+
+
+def _change(old: nn.Module, new: nn.Module) -> float:
+    """|new - old| / |old| over all parameters."""
+    pairs = list(zip(old.parameters(), new.parameters(), strict=True))
+    moved = sum(float((b.detach() - a.detach()).square().sum()) for a, b in pairs)
+    return float((moved / sum(float(a.detach().square().sum()) for a, _ in pairs)) ** 0.5)
+
+
+def groups(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Consecutive groups of up to `size` items."""
+    iterator = iter(items)
+    while group := list(islice(iterator, size)):
+        yield group

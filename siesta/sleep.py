@@ -1,0 +1,274 @@
+"""THE rehearsal loop, the only one: picked codes in, better top and head out, within a budget.
+
+It knows neither store nor codec: `load` gives it latents for ids. The top stays in eval mode, so batch-norm
+statistics are frozen (their affine parts learn) and dropout is this loop's own, seeded.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from siesta.contracts import Ids, OnProgress, Progress
+from siesta.errors import BadInput
+from siesta.head import Head, cosine_logits
+
+__all__ = ["Budget", "Rehearsal", "SleepSettings", "batches", "layer_groups", "one_cycle", "rehearse"]
+
+_RISE = 0.3  # share of the sleep in which the rate rises
+_START, _END = 1 / 25, 1 / 25e4  # rate at either end, as a share of its maximum: torch's OneCycleLR defaults
+
+Load = Callable[[Ids], tuple[Tensor, Tensor]]
+"""Ids (B,) -> latents (B', d, r, s) and head rows (B',) of those that are still stored."""
+
+
+@dataclass(frozen=True)
+class SleepSettings:
+    """How a sleep trains; the paper's values unless the backbone has its own."""
+
+    rate: float
+    layer_decay: float
+    dropout: float
+    batch_size: int = 64
+    momentum: float = 0.9
+    weight_decay: float = 1e-5
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.batch_size < 1:
+            raise BadInput(f"a batch has at least one sample, not {self.batch_size}")
+        if not (self.rate > 0 and math.isfinite(self.rate)):
+            raise BadInput(f"a learning rate is above zero, not {self.rate}")
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How long to sleep: a number of updates, or seconds from now."""
+
+    updates: int | None = None
+    seconds: float | None = None
+
+    @classmethod
+    def of(
+        cls,
+        updates: int | None = None,
+        seconds: float | None = None,
+        minutes: float | None = None,
+        until: datetime | str | None = None,
+    ) -> Budget:
+        """One of: updates, seconds, minutes, or a moment (a datetime, or "HH:MM" for the next such time)."""
+        if sum(value is not None for value in (updates, seconds, minutes, until)) != 1:
+            raise BadInput("say how long to sleep by exactly one of updates, seconds, minutes or until")
+        if until is not None:
+            seconds = _seconds_until(until)
+        elif minutes is not None:
+            seconds = 60 * minutes
+        amount = updates if updates is not None else seconds
+        if amount is None or not (amount > 0 and math.isfinite(amount)):
+            raise BadInput(f"a sleep needs a budget above zero, not {amount}")
+        return cls(updates=updates, seconds=seconds)
+
+
+def _seconds_until(moment: datetime | str) -> float:
+    if isinstance(moment, str):
+        try:
+            clock = datetime.strptime(moment, "%H:%M").time()
+        except ValueError:
+            raise BadInput(f"'{moment}' is not a time of day: write it like 06:30") from None
+        now = datetime.now()
+        today = datetime.combine(now, clock)
+        moment = today if today > now else today + timedelta(days=1)
+    left = (moment - datetime.now(moment.tzinfo)).total_seconds()
+    if left <= 0:
+        raise BadInput(f"{moment:%Y-%m-%d %H:%M} is over already: give a moment to come")
+    return left
+
+
+def one_cycle(fraction: float, rise: float = _RISE) -> float:
+    """Share of the maximal rate after `fraction` of a sleep: up by a cosine until `rise`, then down to its end."""
+    if fraction <= rise and rise > 0:
+        low, high, part = _START, 1.0, fraction / rise
+    else:
+        low, high, part = 1.0, _END, (fraction - rise) / (1 - rise)
+    return high + (low - high) * (1 + math.cos(math.pi * min(part, 1.0))) / 2
+
+
+def layer_groups(top: nn.Sequential, output: CosineOutput, settings: SleepSettings) -> list[dict[str, object]]:
+    """Optimiser groups: the head at the full rate, each layer below it at `layer_decay` times the one above."""
+    groups: list[dict[str, object]] = [
+        {"params": [output.scale], "rate": settings.rate, "weight_decay": 0.0},
+        {"params": [output.vectors], "rate": settings.rate},
+    ]
+    rate = settings.rate
+    for layer in reversed(top):
+        rate *= settings.layer_decay
+        parameters = list(layer.parameters())
+        if parameters:
+            groups.append({"params": parameters, "rate": rate})
+    return groups
+
+
+def batches(picks: Iterator[Ids], size: int, total: int | None) -> Iterator[Ids]:
+    """Cuts a policy's picks into batches: `total` ids in all, the last batch the rest; None goes on for ever."""
+    ahead: Ids = np.zeros(0, dtype=np.int64)
+    while total is None or total > 0:
+        wanted = size if total is None else min(size, total)
+        while len(ahead) < wanted:
+            ahead = np.concatenate([ahead, next(picks)])
+        batch, ahead = np.split(ahead, [wanted])
+        total = None if total is None else total - wanted
+        yield batch
+
+
+class CosineOutput(nn.Module):
+    """The head while it is trained: class vectors (K, D) and 1 / temperature as parameters."""
+
+    def __init__(self, head: Head, device: torch.device) -> None:
+        super().__init__()
+        self.vectors = nn.Parameter(head.weights().to(device, copy=True))
+        self.scale = nn.Parameter(torch.tensor(head.scale, dtype=torch.float32, device=device))
+
+    def forward(self, features: Tensor) -> Tensor:
+        """(B, D) -> logits (B, K)."""
+        return cosine_logits(features, self.vectors, self.scale)
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """What came out of the loop.
+
+    Attributes:
+        head: The consolidated head.
+        rehearsed: Every id rehearsed, in order.
+        losses: Mean loss of each batch.
+        interrupted: True when it ended before its budget did.
+    """
+
+    head: Head
+    rehearsed: Ids
+    losses: list[float]
+    interrupted: bool
+
+
+def rehearse(
+    top: nn.Sequential,
+    head: Head,
+    picks: Iterator[Ids],
+    load: Load,
+    budget: Budget,
+    settings: SleepSettings,
+    on_progress: OnProgress | None = None,
+) -> Rehearsal:
+    """Trains `top` in place, and a copy of `head`, on the picked samples until the budget is spent.
+
+    A KeyboardInterrupt, or `on_progress` returning True, ends it early with what was learned so far.
+    """
+    clock = _Clock(budget, settings.batch_size)
+    top.eval()
+    device = next(top.parameters()).device
+    output = CosineOutput(head, device)
+    optimizer = torch.optim.SGD(
+        layer_groups(top, output, settings), lr=0.0, momentum=settings.momentum, weight_decay=settings.weight_decay
+    )
+    noise = torch.Generator(device).manual_seed(settings.seed)
+    losses: list[float] = []
+    rehearsed: list[Ids] = []
+    latents: Tensor | None = None
+    interrupted = False
+    try:
+        for ids in batches(picks, settings.batch_size, budget.updates):
+            latents, rows = load(ids)
+            if len(rows) == 0:
+                raise BadInput("none of the picked samples is stored any more: sleep again")
+            share = clock.share()
+            for group in optimizer.param_groups:
+                group["lr"] = group["rate"] * share
+            losses.append(_step(top, output, optimizer, latents, rows, settings.dropout, noise))
+            rehearsed.append(ids)
+            clock.tick(len(ids))
+            if on_progress and on_progress(clock.progress(losses[-1], settings.rate * share)):
+                interrupted = not clock.over()
+                break
+            if clock.over():
+                break
+    except KeyboardInterrupt:
+        interrupted = True
+        if latents is None or not losses:
+            raise
+    with torch.no_grad():
+        norm = float(top(latents).norm(dim=1).mean())
+    vectors, scale = output.vectors.detach().cpu(), float(output.scale.detach())
+    return Rehearsal(head.consolidated(vectors, scale, norm), np.concatenate(rehearsed), losses, interrupted)
+
+
+def _step(
+    top: nn.Sequential,
+    output: CosineOutput,
+    optimizer: torch.optim.Optimizer,
+    latents: Tensor,
+    rows: Tensor,
+    dropout: float,
+    noise: torch.Generator,
+) -> float:
+    """One SGD step on latents (B, d, r, s) and head rows (B,); returns the mean loss before it."""
+    features = top(latents)
+    kept = torch.empty_like(features).bernoulli_(1 - dropout, generator=noise) / (1 - dropout)
+    loss = F.cross_entropy(output(features * kept), rows)
+    optimizer.zero_grad(set_to_none=True)
+    loss.backward()  # type: ignore[no-untyped-call]
+    optimizer.step()
+    value = float(loss.detach())
+    if not math.isfinite(value):
+        raise BadInput("the sleep diverged and was dropped, the learner is as before: use a lower learning rate")
+    return value
+
+
+class _Clock:
+    """Where a sleep stands in its budget: batches for an update budget, seconds for a time budget."""
+
+    def __init__(self, budget: Budget, batch_size: int) -> None:
+        self._budget = budget
+        self._steps = None if budget.updates is None else -(-budget.updates // batch_size)
+        self._start = self._last = time.monotonic()
+        self._step = self._updates = 0
+        self._last_step = 0.0
+
+    def tick(self, updates: int) -> None:
+        """A batch is done."""
+        now = time.monotonic()
+        self._last_step, self._last = now - self._last, now
+        self._step += 1
+        self._updates += updates
+
+    def share(self) -> float:
+        """Share of the maximal rate for the next batch."""
+        if self._budget.seconds is not None:
+            return one_cycle((time.monotonic() - self._start) / self._budget.seconds)
+        last = (self._steps or 1) - 1
+        if last == 0:
+            return one_cycle(0.0)
+        return one_cycle(self._step / last, rise=max((_RISE * (last + 1) - 1) / last, 0.0))
+
+    def over(self) -> bool:
+        """True when no further batch fits."""
+        if self._budget.seconds is not None:
+            return self._last - self._start + self._last_step > self._budget.seconds
+        return self._updates >= (self._budget.updates or 0)
+
+    def progress(self, loss: float, rate: float) -> Progress:
+        elapsed = self._last - self._start
+        if self._budget.seconds is not None:
+            fraction = min(elapsed / self._budget.seconds, 1.0)
+            left = max(self._budget.seconds - elapsed, 0.0)
+        else:
+            fraction = self._updates / (self._budget.updates or 1)
+            left = elapsed * (1 - fraction) / fraction
+        return Progress(self._updates, fraction, loss, rate, self._updates / max(elapsed, 1e-9), left)

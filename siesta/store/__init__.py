@@ -1,0 +1,7 @@
+"""Everything that lasts: samples, classes, sums, and which weights are in use."""
+
+from siesta.store.labels import clean_label
+from siesta.store.sizes import format_bytes, parse_bytes
+from siesta.store.store import ClassRecord, NewSample, Store
+
+__all__ = ["ClassRecord", "NewSample", "Store", "clean_label", "format_bytes", "parse_bytes"]

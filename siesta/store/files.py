@@ -1,0 +1,110 @@
+"""The files of a learner beside its database: tensors, written whole or not at all, and the writer's lock."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+from torch import Tensor
+
+from siesta.errors import BadInput, Busy, Damaged
+
+__all__ = ["WriterLock", "disk_errors", "folder_bytes", "read_tensors", "replace_folder", "write_tensors"]
+
+Tensors = Mapping[str, Tensor]
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+_NO_WRITING = (errno.EROFS, errno.EACCES, errno.EPERM)
+
+
+@contextlib.contextmanager
+def disk_errors(path: Path) -> Iterator[None]:
+    """Turns the operating system's refusals into a sentence about `path`."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _NO_ROOM:
+            raise BadInput(f"the disk of {path} is full: nothing was changed, free some room and try again") from error
+        if error.errno in _NO_WRITING:
+            raise BadInput(f"{path} cannot be written to: check its permissions or choose another place") from error
+        if isinstance(error, (FileNotFoundError, NotADirectoryError)):
+            raise BadInput(f"the folder of {path} does not exist: make it first") from error
+        raise BadInput(f"{path} could not be used ({error.strerror or error}): check the disk") from error
+
+
+def write_tensors(path: Path, tensors: Tensors) -> str:
+    """Writes a safetensors file, synced to disk; returns the SHA-256 of its bytes."""
+    data = save({name: tensor.contiguous() for name, tensor in tensors.items()})
+    with path.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    return hashlib.sha256(data).hexdigest()
+
+
+def read_tensors(path: Path, sha256: str) -> dict[str, Tensor]:
+    """Reads what `write_tensors` wrote; anything else is named as damaged."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise Damaged(f"{path} cannot be read ({error.strerror}): restore it from a copy of the learner") from error
+    if hashlib.sha256(data).hexdigest() != sha256:
+        raise Damaged(f"{path} is damaged: restore it from a copy of the learner")
+    try:
+        return load(data)
+    except SafetensorError as error:  # the hash fits, so we wrote it so
+        raise Damaged(f"{path} is not a safetensors file: restore it from a copy of the learner") from error
+
+
+def replace_folder(path: Path, fill: Mapping[str, Tensors]) -> dict[str, str]:
+    """Makes the folder `path` with one tensor file an entry, complete or not at all; returns their hashes."""
+    partial = path.with_name(f".{path.name}.partial")
+    for leftover in (partial, path):
+        if leftover.exists():
+            shutil.rmtree(leftover)
+    partial.mkdir(parents=True)
+    hashes = {name: write_tensors(partial / f"{name}.safetensors", tensors) for name, tensors in fill.items()}
+    partial.rename(path)
+    sync_folder(path.parent)
+    return hashes
+
+
+def sync_folder(path: Path) -> None:
+    """Makes renames inside a folder last."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def folder_bytes(path: Path) -> int:
+    """Bytes of all files below a folder."""
+    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+
+
+class WriterLock:
+    """At most one writer a learner; the kernel frees it when the process dies, however it dies."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            owner = os.pread(self._file, 20, 0).decode("ascii", "replace").strip()
+            os.close(self._file)
+            raise Busy(f"{folder} is being written by process {owner}: wait for it or stop it") from None
+        os.ftruncate(self._file, 0)
+        os.pwrite(self._file, str(os.getpid()).encode("ascii"), 0)
+
+    def release(self) -> None:
+        """Lets the next writer in."""
+        os.close(self._file)

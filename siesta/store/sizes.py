@@ -1,0 +1,43 @@
+"""Byte sizes as people write them: MB is 10^6, MiB is 2^20."""
+
+from __future__ import annotations
+
+import re
+
+from siesta.errors import BadInput
+
+__all__ = ["format_bytes", "parse_bytes"]
+
+_UNITS = {
+    "": 1, "B": 1,
+    "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
+    "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40,
+}  # fmt: skip
+
+
+def parse_bytes(size: str | int) -> int:
+    """Bytes in a size such as 64MB, 1.5 GiB or 64000000.
+
+    Example:
+        >>> parse_bytes("64MB"), parse_bytes("1.5 KiB")
+        (64000000, 1536)
+    """
+    if isinstance(size, int):
+        return size
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", size)
+    if match is None or match[2].upper() not in _UNITS:
+        raise BadInput(f"'{size}' is not a size: write it like 64MB or 2GiB")
+    return int(float(match[1]) * _UNITS[match[2].upper()])
+
+
+def format_bytes(count: int) -> str:
+    """A size for people, in powers of ten.
+
+    Example:
+        >>> format_bytes(64000000), format_bytes(1568)
+        ('64.0 MB', '1.6 KB')
+    """
+    for unit in ("TB", "GB", "MB", "KB"):
+        if count >= _UNITS[unit]:
+            return f"{count / _UNITS[unit]:.1f} {unit}"
+    return f"{count} B"
