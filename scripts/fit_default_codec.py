@@ -1,4 +1,4 @@
-"""Fits the codec that comes with the package, and writes beside it how that was done.
+"""Fits the codec (and the centre of features) that comes with the package, and writes beside it how that was done.
 
 python scripts/fit_default_codec.py --base ../shared/data/imagenet_val_1000 --unseen ../shared/data/cub200/test
 """
@@ -15,8 +15,9 @@ from safetensors.torch import save_file
 
 from siesta.backbones import DEFAULT_BACKBONE, make_backbone
 from siesta.data import picture_files
+from siesta.fitting import fit, relative_error
 from siesta.images import Pixels, read_image
-from siesta.learner import DEFAULT_IMAGE_SIZE, codec_error, fit_codec
+from siesta.learner import DEFAULT_IMAGE_SIZE
 from siesta.provenance import provenance
 
 FITTED = Path(__file__).parent.parent / "siesta" / "codecs" / "fitted"
@@ -33,7 +34,7 @@ def main() -> None:
     network = make_backbone(DEFAULT_BACKBONE)
     base, unseen = picture_files(options.base), picture_files(options.unseen)
     unseen = unseen[:: max(len(unseen) // UNSEEN_PICTURES, 1)][:UNSEEN_PICTURES]
-    codec, base_error = fit_codec(network, _read(base), SEED)
+    fitted = fit(network, _read(base), SEED)
     facts = {
         "command": f"python scripts/fit_default_codec.py --base {options.base} --unseen {options.unseen}",
         "backbone": network.name,
@@ -43,13 +44,13 @@ def main() -> None:
         "base": {"folder": options.base.name, "pictures": len(base)},
         "unseen": {"folder": "/".join(options.unseen.parts[-2:]), "pictures": len(unseen)},
         "relative_error": {
-            "base": round(base_error, 4),
-            "unseen": round(codec_error(network, codec, _read(unseen)), 4),
+            "base": round(fitted.error, 4),
+            "unseen": round(relative_error(network, fitted.codec, _read(unseen)), 4),
         },
         **provenance(),
     }
     name = FITTED / f"{network.name}-{network.cut}"
-    save_file(codec.state(), name.with_suffix(".safetensors"))
+    save_file({**fitted.codec.state(), "centre": fitted.centre}, name.with_suffix(".safetensors"))
     name.with_suffix(".json").write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
     Console().print(facts)
 

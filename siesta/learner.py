@@ -16,23 +16,21 @@ import torch
 from torch import Tensor, nn
 
 from siesta.backbones import DEFAULT_BACKBONE, MIN_IMAGE_SIZE, make_backbone
-from siesta.codecs import CODECS, OPQ, shipped
-from siesta.contracts import Backbone, Ids, OnProgress, Policy, Prediction, SleepReport
-from siesta.data import picture_files
+from siesta.codecs import CODECS
+from siesta.contracts import Ids, OnProgress, Policy, Prediction, SleepReport
 from siesta.errors import BadInput
+from siesta.fitting import fit_on_folder, ready_made
 from siesta.head import Head
 from siesta.images import ImageLike, Pixels, read_image, scaled
 from siesta.policies import DEFAULT_POLICY, make_policy
 from siesta.sleep import Budget, SleepSettings, rehearse
 from siesta.store import NewSample, Store, parse_bytes
 
-__all__ = ["DEFAULT_IMAGE_SIZE", "IN_MEMORY", "Siesta", "codec_error", "fit_codec", "groups"]
+__all__ = ["DEFAULT_IMAGE_SIZE", "IN_MEMORY", "Siesta", "groups"]
 
 IN_MEMORY = ":memory:"
 DEFAULT_IMAGE_SIZE = 224
 _PICTURES_AT_ONCE = 32
-_BASE_PICTURES = 1000
-_BASE_VECTORS = 200_000
 _LARGEST_IMAGE = 1024
 T = TypeVar("T")
 
@@ -45,11 +43,12 @@ class Siesta:
     Example:
         >>> import numpy as np
         >>> learner = Siesta.create(":memory:", memory="1MB", image_size=32)
-        >>> dark, light = np.zeros((32, 32, 3), np.uint8), np.full((32, 32, 3), 255, np.uint8)
-        >>> learner.learn_many([dark, light], ["night", "day"])
+        >>> night, noise = np.zeros((32, 32, 3), np.uint8), np.random.default_rng(0).bytes(32 * 32 * 3)
+        >>> snow = np.frombuffer(noise, np.uint8).reshape(32, 32, 3)
+        >>> learner.learn_many([night, snow], ["night", "snow"])
         [1, 2]
-        >>> learner.predict_one(light).label
-        'day'
+        >>> learner.predict_one(snow).label
+        'snow'
         >>> learner.sleep(updates=4, batch_size=2).updates
         4
     """
@@ -110,7 +109,9 @@ class Siesta:
         if folder is not None and folder.exists():
             raise BadInput(f"{folder} exists already: choose another name or remove it first")
         network = make_backbone(backbone, cut)
-        codec, error = _codec_for(network, image_size, base, seed)
+        fitted = ready_made(network) if base is None else fit_on_folder(network, Path(base), image_size, seed)
+        codec = fitted.codec
+        network.top[-1].load_state_dict({"centre": fitted.centre})
         latent_shape = network.latent_shape(image_size)
         store = Store.create(
             folder,
@@ -120,7 +121,7 @@ class Siesta:
                 "image_size": image_size,
                 "latent_shape": latent_shape,
                 "codec": codec.name,
-                "codec_error": error,
+                "codec_error": fitted.error,
                 "code_bytes": codec.code_bytes(latent_shape),
                 "memory_bytes": memory_bytes,
                 "seed": seed,
@@ -253,6 +254,7 @@ class Siesta:
         momentum: float = 0.9,
         weight_decay: float = 1e-5,
         layer_decay: float | None = None,
+        mean_share: float = 0.5,
         seed: int | None = None,
         on_progress: OnProgress | None = None,
     ) -> SleepReport:
@@ -272,6 +274,7 @@ class Siesta:
             momentum: Of SGD.
             weight_decay: Of SGD.
             layer_decay: Factor on the rate for each layer below the last; the backbone's own when None.
+            mean_share: What class vectors are afterwards, see `SleepSettings`; 0 is the paper's variant.
             seed: Of everything random in this sleep; made of the learner's seed and its sleeps so far when None.
             on_progress: Called after each batch.
         """
@@ -288,6 +291,7 @@ class Siesta:
             batch_size=batch_size,
             momentum=momentum,
             weight_decay=weight_decay,
+            mean_share=mean_share,
             seed=self._store.settings["seed"] + sleeps if seed is None else seed,
         )
         memory = self._store.memory()
@@ -339,50 +343,6 @@ class Siesta:
             "codec": {"name": settings["codec"], "relative_error": settings["codec_error"]},
             "sleeps": store.reports(),
         }
-
-
-def fit_codec(network: Backbone, pictures: Sequence[Pixels], seed: int) -> tuple[OPQ, float]:
-    """Fits OPQ to the latents of base pictures (the paper's step 2); returns it with its error on them.
-
-    At most 200,000 vectors are used, as many from each picture.
-    """
-    rng = np.random.default_rng(seed)
-    each = max(_BASE_VECTORS // len(pictures), 1)
-    vectors: list[Tensor] = []
-    for latents in _latents(network, pictures):
-        flat = latents.permute(0, 2, 3, 1).flatten(1, 2)  # (B, r * s, d)
-        some = rng.permutation(flat.shape[1])[:each]
-        vectors.append(flat[:, some].reshape(-1, flat.shape[2]))
-    codec = OPQ.fit(torch.cat(vectors), seed)
-    return codec, codec_error(network, codec, pictures)
-
-
-def codec_error(network: Backbone, codec: OPQ, pictures: Sequence[Pixels]) -> float:
-    """Mean relative error of a codec over pictures."""
-    errors = [codec.relative_error(latents) * len(latents) for latents in _latents(network, pictures)]
-    return sum(errors) / len(pictures)
-
-
-@torch.inference_mode()
-def _latents(network: Backbone, pictures: Sequence[Pixels]) -> Iterator[Tensor]:
-    for group in groups(pictures, _PICTURES_AT_ONCE):
-        yield network.bottom(scaled(group, network.scaling))
-
-
-def _codec_for(network: Backbone, image_size: int, base: str | Path | None, seed: int) -> tuple[OPQ, float]:
-    """The shipped codec, or one fitted on a folder."""
-    if base is None:
-        found = shipped(network.name, network.cut)
-        if found is None:
-            raise BadInput(
-                f"no fitted codec comes with {network.name} cut after {network.cut} layers: "
-                "give a folder of pictures to fit one on (base=..., --base FOLDER)"
-            )
-        tensors, facts = found
-        return OPQ.from_state(tensors), float(facts["relative_error"]["unseen"])
-    files = picture_files(Path(base))
-    chosen = np.random.default_rng(seed).permutation(len(files))[:_BASE_PICTURES]
-    return fit_codec(network, [read_image(files[index], image_size) for index in sorted(chosen)], seed)
 
 
 def _row_of_sample(ids: Ids, classes: np.ndarray[Any, np.dtype[np.int32]], head: Head) -> Any:

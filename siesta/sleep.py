@@ -25,6 +25,7 @@ __all__ = ["Budget", "Rehearsal", "SleepSettings", "batches", "layer_groups", "o
 
 _RISE = 0.3  # share of the sleep in which the rate rises
 _START, _END = 1 / 25, 1 / 25e4  # rate at either end, as a share of its maximum: torch's OneCycleLR defaults
+_FADE = 0.3  # how much a step at the maximal rate fades what was seen before it
 
 Load = Callable[[Ids], tuple[Tensor, Tensor]]
 """Ids (B,) -> latents (B', d, r, s) and head rows (B',) of those that are still stored."""
@@ -32,7 +33,12 @@ Load = Callable[[Ids], tuple[Tensor, Tensor]]
 
 @dataclass(frozen=True)
 class SleepSettings:
-    """How a sleep trains; the paper's values unless the backbone has its own."""
+    """How a sleep trains; the paper's values unless the backbone has its own.
+
+    `mean_share` says what a class vector is after the sleep: 0 the trained vector, as in the paper, 1 the mean of its
+    class's z under the new top, between them a blend of the two directions. A class that arrives awake is a mean of
+    z; purely trained vectors do not compare with it, and the old classes would lose to the new one.
+    """
 
     rate: float
     layer_decay: float
@@ -40,6 +46,7 @@ class SleepSettings:
     batch_size: int = 64
     momentum: float = 0.9
     weight_decay: float = 1e-5
+    mean_share: float = 0.5
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -47,6 +54,8 @@ class SleepSettings:
             raise BadInput(f"a batch has at least one sample, not {self.batch_size}")
         if not (self.rate > 0 and math.isfinite(self.rate)):
             raise BadInput(f"a learning rate is above zero, not {self.rate}")
+        if not 0 <= self.mean_share <= 1:
+            raise BadInput(f"a mean share lies in 0..1, not {self.mean_share}")
 
 
 @dataclass(frozen=True)
@@ -102,16 +111,16 @@ def one_cycle(fraction: float, rise: float = _RISE) -> float:
 
 
 def layer_groups(top: nn.Sequential, output: CosineOutput, settings: SleepSettings) -> list[dict[str, object]]:
-    """Optimiser groups: the head at the full rate, each layer below it at `layer_decay` times the one above."""
+    """Optimiser groups: the head at the full rate, each learning layer below at `layer_decay` times the one above."""
     groups: list[dict[str, object]] = [
         {"params": [output.scale], "rate": settings.rate, "weight_decay": 0.0},
         {"params": [output.vectors], "rate": settings.rate},
     ]
     rate = settings.rate
     for layer in reversed(top):
-        rate *= settings.layer_decay
         parameters = list(layer.parameters())
         if parameters:
+            rate *= settings.layer_decay
             groups.append({"params": parameters, "rate": rate})
     return groups
 
@@ -129,16 +138,41 @@ def batches(picks: Iterator[Ids], size: int, total: int | None) -> Iterator[Ids]
 
 
 class CosineOutput(nn.Module):
-    """The head while it is trained: class vectors (K, D) and 1 / temperature as parameters."""
+    """The head while it is trained: class vectors (K, D) and 1 / temperature as parameters.
+
+    The vectors start with length one: the cosine does not care, and so their rate does not hang on the length of z.
+    """
 
     def __init__(self, head: Head, device: torch.device) -> None:
         super().__init__()
-        self.vectors = nn.Parameter(head.weights().to(device, copy=True))
+        self.vectors = nn.Parameter(F.normalize(head.weights()).to(device))
         self.scale = nn.Parameter(torch.tensor(head.scale, dtype=torch.float32, device=device))
 
     def forward(self, features: Tensor) -> Tensor:
         """(B, D) -> logits (B, K)."""
         return cosine_logits(features, self.vectors, self.scale)
+
+
+class Recollection:
+    """Mean z of each class as last rehearsed, gathered on the way at no cost.
+
+    What was seen before a step fades by how far that step may have moved the top, so that at the end of a OneCycle
+    the means are those under the new top.
+    """
+
+    def __init__(self, classes: int, features: int, device: torch.device) -> None:
+        self._totals = torch.zeros(classes, features, device=device)
+        self._weights = torch.zeros(classes, device=device)
+
+    def add(self, features: Tensor, rows: Tensor, share: float) -> None:
+        """Takes z (B, D) of head rows (B,), seen just before a step at `share` of the maximal rate."""
+        for kept, new in ((self._totals, features), (self._weights, torch.ones_like(rows, dtype=torch.float32))):
+            kept.index_add_(0, rows, new).mul_(1 - _FADE * share)
+
+    def blend(self, vectors: Tensor, mean_share: float) -> Tensor:
+        """Directions between trained vectors (K, D) and means; a class that was not rehearsed keeps its vector."""
+        share = mean_share * (self._weights > 0).float()[:, None]
+        return (1 - share) * F.normalize(vectors) + share * F.normalize(self._totals)
 
 
 @dataclass(frozen=True)
@@ -181,6 +215,7 @@ def rehearse(
     noise = torch.Generator(device).manual_seed(settings.seed)
     losses: list[float] = []
     rehearsed: list[Ids] = []
+    recollection = Recollection(len(head), output.vectors.shape[1], device)
     latents: Tensor | None = None
     interrupted = False
     try:
@@ -191,10 +226,12 @@ def rehearse(
             share = clock.share()
             for group in optimizer.param_groups:
                 group["lr"] = group["rate"] * share
-            losses.append(_step(top, output, optimizer, latents, rows, settings.dropout, noise))
+            loss, features = _step(top, output, optimizer, latents, rows, settings.dropout, noise)
+            losses.append(loss)
+            recollection.add(features, rows, share)
             rehearsed.append(ids)
             clock.tick(len(ids))
-            if on_progress and on_progress(clock.progress(losses[-1], settings.rate * share)):
+            if on_progress and on_progress(clock.progress(loss, settings.rate * share)):
                 interrupted = not clock.over()
                 break
             if clock.over():
@@ -205,8 +242,9 @@ def rehearse(
             raise
     with torch.no_grad():
         norm = float(top(latents).norm(dim=1).mean())
-    vectors, scale = output.vectors.detach().cpu(), float(output.scale.detach())
-    return Rehearsal(head.consolidated(vectors, scale, norm), np.concatenate(rehearsed), losses, interrupted)
+    vectors = recollection.blend(output.vectors.detach(), settings.mean_share).cpu()
+    consolidated = head.consolidated(vectors, float(output.scale.detach()), norm)
+    return Rehearsal(consolidated, np.concatenate(rehearsed), losses, interrupted)
 
 
 def _step(
@@ -217,8 +255,8 @@ def _step(
     rows: Tensor,
     dropout: float,
     noise: torch.Generator,
-) -> float:
-    """One SGD step on latents (B, d, r, s) and head rows (B,); returns the mean loss before it."""
+) -> tuple[float, Tensor]:
+    """One SGD step on latents (B, d, r, s) and head rows (B,); returns mean loss and z (B, D), both before it."""
     features = top(latents)
     kept = torch.empty_like(features).bernoulli_(1 - dropout, generator=noise) / (1 - dropout)
     loss = F.cross_entropy(output(features * kept), rows)
@@ -228,7 +266,7 @@ def _step(
     value = float(loss.detach())
     if not math.isfinite(value):
         raise BadInput("the sleep diverged and was dropped, the learner is as before: use a lower learning rate")
-    return value
+    return value, features.detach()
 
 
 class _Clock:

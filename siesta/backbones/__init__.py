@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from torch import nn
 
 from siesta.backbones import efficientnet_lite
+from siesta.backbones.centre import Centre
 from siesta.contracts import Backbone
 from siesta.errors import BadInput
 
@@ -40,11 +43,12 @@ BACKBONES: dict[str, Recipe] = {
 
 
 def make_backbone(name: str = DEFAULT_BACKBONE, cut: int | None = None, *, pretrained: bool = True) -> Backbone:
-    """The backbone `name`, cut after `cut` layers (its default cut when None)."""
+    """The backbone `name`, cut after `cut` layers (its default cut when None); its top ends with a `Centre`."""
     if name not in BACKBONES:
         raise BadInput(f"there is no backbone '{name}': choose one of {', '.join(BACKBONES)}")
     recipe = BACKBONES[name]
     cut = recipe.default_cut if cut is None else cut
     if cut not in recipe.cuts:
         raise BadInput(f"{name} has no cut after {cut} layers: choose one of {', '.join(map(str, recipe.cuts))}")
-    return recipe.build(cut, pretrained)
+    backbone = recipe.build(cut, pretrained)
+    return replace(backbone, top=nn.Sequential(*backbone.top, Centre(backbone.features)))

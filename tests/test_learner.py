@@ -1,0 +1,214 @@
+"""The learner as its users meet it: real weights, small pictures, a real store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import torch
+from PIL import Image
+
+from siesta import Siesta
+from siesta.errors import BadInput, Busy
+from siesta.head import Head
+from siesta.policies import Uniform
+
+Pixels = npt.NDArray[np.uint8]
+COLOURS = {"red": (220, 40, 40), "green": (40, 220, 40), "blue": (40, 40, 220), "grey": (128, 128, 128)}
+
+
+def picture(label: str, seed: int = 0) -> Pixels:
+    noise = np.random.default_rng((seed, list(COLOURS).index(label))).normal(0, 30, (32, 32, 3))
+    return (np.array(COLOURS[label]) + noise).clip(0, 255).astype(np.uint8)
+
+
+def lesson(count: int, labels: tuple[str, ...] = ("red", "green", "blue")) -> tuple[list[Pixels], list[str]]:
+    pairs = [(picture(label, seed), label) for seed in range(count) for label in labels]
+    return [pixels for pixels, _ in pairs], [label for _, label in pairs]
+
+
+@pytest.fixture
+def learner(tmp_path: Path) -> Siesta:
+    return Siesta.create(tmp_path / "colours.siesta", memory="100KB", image_size=32)
+
+
+def means(learner: Siesta) -> torch.Tensor:
+    return learner._head.weights()
+
+
+def test_it_learns_at_once_and_answers_at_any_time(learner: Siesta) -> None:
+    with pytest.raises(BadInput, match="was not taught anything yet"):
+        learner.predict_one(picture("red"))
+    assert learner.learn_one(picture("red"), "red") == 1
+    assert learner.predict_one(picture("red", 1)).label == "red"
+    learner.learn_one(picture("blue"), "blue")
+    answer = learner.predict_one(picture("blue", 1))
+    assert answer.label == "blue" and answer.top[0] == ("blue", answer.score) and len(answer.top) == 2
+    assert sum(score for _, score in answer.top) == pytest.approx(1.0)
+
+
+def test_pictures_may_be_paths_pil_images_or_arrays(learner: Siesta, tmp_path: Path) -> None:
+    pixels = picture("red")
+    Image.fromarray(pixels).resize((64, 64)).save(tmp_path / "red.png")
+    learner.learn_many([str(tmp_path / "red.png"), tmp_path / "red.png", Image.fromarray(pixels), pixels], ["red"] * 4)
+    assert learner.info()["classes"] == [{"label": "red", "taught": 4, "stored": 4}]
+
+
+def test_learn_many_equals_a_sequence_of_learn_one() -> None:
+    images, labels = lesson(20)
+    many, one = (Siesta.create(":memory:", memory="2KB", image_size=32) for _ in range(2))
+    many_ids = many.learn_many(images, labels)
+    one_ids = [one.learn_one(image, label) for image, label in zip(images, labels, strict=True)]
+    assert many_ids == one_ids and many.info()["classes"] == one.info()["classes"]
+    # a batch may round differently from a single picture, so latents are equal only nearly
+    assert torch.allclose(means(many), means(one), atol=1e-3)
+    assert many.info()["samples"]["stored"] == many.info()["samples"]["capacity"] < 60
+
+
+def test_running_means_equal_the_mean_of_all_features_taught(learner: Siesta) -> None:
+    images, labels = lesson(10)
+    learner.learn_many(images, labels)
+    for row, label in enumerate(("red", "green", "blue")):
+        codes = learner._encode([image for image, name in zip(images, labels, strict=True) if name == label])
+        expected = learner._features(codes).double().mean(dim=0)
+        assert torch.allclose(means(learner)[row].double(), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_sleep_spends_its_budget_and_a_revisited_class_continues_its_count(learner: Siesta) -> None:
+    learner.learn_many(*lesson(10))
+    report = learner.sleep(updates=50, batch_size=16)
+    assert report.updates == 50 and report.generation == 1 and report.new_classes == 3 and not report.interrupted
+    assert report.top_change > 0 and report.samples == 30
+    vector = means(learner)[0].clone()
+    learner.learn_one(picture("red", 99), "red")
+    feature = learner._features(learner._encode([picture("red", 99)]))[0]
+    assert torch.allclose(means(learner)[0], (10 * vector + feature) / 11, atol=1e-5)
+    assert learner._head.count(1) == 11
+    learner.learn_one(picture("grey"), "grey")
+    assert learner.sleep(updates=8, batch_size=8).new_classes == 1
+
+
+def test_the_same_seed_gives_the_same_weights() -> None:
+    weights = []
+    for seed in (3, 3, 4):
+        learner = Siesta.create(":memory:", memory="100KB", image_size=32)
+        learner.learn_many(*lesson(5))
+        learner.sleep(updates=32, batch_size=8, seed=seed)
+        weights.append(next(learner._top.parameters()).detach().clone())
+    assert torch.equal(weights[0], weights[1]) and not torch.equal(weights[0], weights[2])
+
+
+def test_it_is_the_same_after_closing_and_opening(learner: Siesta, tmp_path: Path) -> None:
+    learner.learn_many(*lesson(5))
+    learner.sleep(updates=16, batch_size=8)
+    learner.learn_many(*lesson(2, ("grey",)))
+    asked = [picture(label, 50) for label in COLOURS]
+    answers, facts, vectors = learner.predict_many(asked), learner.info(), means(learner).clone()
+    learner.close()
+    for read_only in (False, True):
+        with Siesta.open(tmp_path / "colours.siesta", read_only=read_only) as again:
+            assert again.predict_many(asked) == answers and torch.equal(means(again), vectors)
+            assert again.info() | {"bytes": 0} == facts | {"bytes": 0}
+
+
+def test_in_memory_equals_on_disk(learner: Siesta) -> None:
+    twin = Siesta.create(":memory:", memory="100KB", image_size=32)
+    for some in (learner, twin):
+        some.learn_many(*lesson(4))
+        some.sleep(updates=16, batch_size=8)
+        some.learn_many(*lesson(1, ("grey",)))
+    assert torch.equal(means(learner), means(twin))
+    assert learner.predict_one(picture("grey")) == twin.predict_one(picture("grey"))
+
+
+def test_a_sleep_that_is_woken_leaves_a_usable_learner(learner: Siesta) -> None:
+    learner.learn_many(*lesson(5))
+    report = learner.sleep(updates=1000, batch_size=8, on_progress=lambda progress: progress.updates >= 16)
+    assert report.interrupted and report.updates == 16 and learner.predict_one(picture("red")).label in COLOURS
+    assert learner.info()["sleeps"][0]["interrupted"]
+
+
+def test_a_sleep_that_fails_changes_nothing(learner: Siesta) -> None:
+    learner.learn_many(*lesson(5))
+    before = learner.predict_one(picture("red")), learner.info()
+    with pytest.raises(BadInput, match="lower learning rate"):
+        learner.sleep(updates=400, batch_size=4, rate=1e20)
+    after = learner.predict_one(picture("red")), learner.info()
+    assert before[0] == after[0] and before[1]["sleeps"] == after[1]["sleeps"] == []
+
+
+def test_an_own_policy_object_is_taken(learner: Siesta) -> None:
+    learner.learn_many(*lesson(3))
+    assert learner.sleep(updates=8, batch_size=4, policy=Uniform()).settings["policy"] == "Uniform"
+
+
+def test_readers_see_a_writer_does_not_hinder_them_and_a_second_writer_is_refused(
+    learner: Siesta, tmp_path: Path
+) -> None:
+    learner.learn_many(*lesson(2))
+    path = tmp_path / "colours.siesta"
+    with Siesta.open(path, read_only=True) as reader:
+        assert reader.predict_one(picture("red")) == learner.predict_one(picture("red"))
+        with pytest.raises(BadInput, match="cannot be written"):
+            reader.learn_one(picture("red"), "red")
+    with pytest.raises(Busy, match="being written by process"):
+        Siesta.open(path)
+
+
+def test_a_codec_is_fitted_on_a_folder_for_any_cut(tmp_path: Path) -> None:
+    base = tmp_path / "base"
+    base.mkdir()
+    for seed in range(24):
+        Image.fromarray(np.random.default_rng(seed).integers(0, 255, (32, 32, 3), dtype=np.uint8)).save(
+            base / f"{seed}.png"
+        )
+    with pytest.raises(BadInput, match="no fitted codec comes with"):
+        Siesta.create(":memory:", cut=5, image_size=32)
+    learner = Siesta.create(":memory:", cut=5, image_size=32, base=base)
+    learner.learn_many(*lesson(3))
+    assert 0 < learner.info()["codec"]["relative_error"] < 1
+    assert learner.predict_one(picture("red")).label in COLOURS
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"image_size": 31}, "image size lies in 32"),
+        ({"image_size": 5000}, "image size lies in"),
+        ({"memory": "10"}, "holds no sample"),
+        ({"memory": "lots"}, "not a size"),
+        ({"backbone": "vgg"}, "no backbone 'vgg'"),
+        ({"base": "/nowhere"}, "not a folder"),
+    ],
+)
+def test_impossible_learners_are_refused_and_leave_nothing(
+    tmp_path: Path, options: dict[str, object], words: str
+) -> None:
+    with pytest.raises(BadInput, match=words):
+        Siesta.create(tmp_path / "x.siesta", **{"image_size": 32, **options})  # type: ignore[arg-type]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_wrong_lessons_are_refused_and_leave_nothing(learner: Siesta) -> None:
+    for image, label, words in (
+        (picture("red"), "", "1 to 200 characters"),
+        (picture("red"), "a\nb", "control characters"),
+        (np.zeros((3, 32, 32), np.uint8), "red", "this one is"),
+        ("nowhere.jpg", "red", "no picture at nowhere.jpg"),
+    ):
+        with pytest.raises(BadInput, match=words):
+            learner.learn_one(image, label)
+    with pytest.raises(ValueError, match="zip"):
+        learner.learn_many([picture("red")], [])
+    assert learner.info()["classes"] == [] and len(learner._head) == 0
+
+
+def test_the_head_is_exported_state_only() -> None:
+    """The generation's head plus the store's sums is all there is."""
+    learner = Siesta.create(":memory:", memory="100KB", image_size=32)
+    learner.learn_many(*lesson(3))
+    assert len(Head.from_state(learner._store.weights("head"))) == 0
+    learner.sleep(updates=8, batch_size=8)
+    assert len(Head.from_state(learner._store.weights("head"))) == 3

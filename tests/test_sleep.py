@@ -1,0 +1,240 @@
+"""The sleep loop: its schedule against torch's, its rates layer by layer, its budgets, its ways to end."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import math
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from siesta.contracts import Ids, Progress
+from siesta.errors import BadInput
+from siesta.head import Head, cosine_logits
+from siesta.sleep import (
+    Budget,
+    CosineOutput,
+    Rehearsal,
+    SleepSettings,
+    batches,
+    layer_groups,
+    one_cycle,
+    rehearse,
+)
+
+CPU = torch.device("cpu")
+SETTINGS = SleepSettings(rate=0.1, layer_decay=0.9, dropout=0.0, batch_size=8)
+
+
+def make_top() -> nn.Sequential:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Conv2d(3, 6, 1), nn.Sequential(nn.BatchNorm2d(6), nn.ReLU()), nn.Flatten())
+
+
+def make_head(classes: int = 3) -> Head:
+    head = Head.empty(features=24, scale=5.0)
+    for class_id in range(classes):
+        head.set_recent(class_id, torch.rand(24, generator=torch.Generator().manual_seed(class_id)), 1)
+    return head
+
+
+LATENTS = torch.rand(30, 3, 2, 2, generator=torch.Generator().manual_seed(9))
+
+
+def load(ids: Ids) -> tuple[Tensor, Tensor]:
+    return LATENTS[torch.from_numpy(ids)], torch.from_numpy(ids) % 3
+
+
+def endless(seed: int = 0) -> Iterator[Ids]:
+    rng = np.random.default_rng(seed)
+    while True:
+        yield rng.permutation(30)
+
+
+def run(budget: Budget, settings: SleepSettings = SETTINGS, **options: object) -> tuple[nn.Sequential, Rehearsal]:
+    top = make_top()
+    return top, rehearse(top, make_head(), endless(), load, budget, settings, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("steps", [4, 10, 47, 1000])
+def test_one_cycle_equals_torch_for_an_update_budget_in_every_layer(steps: int) -> None:
+    rates = [0.1, 0.099, 0.01]
+    groups = [{"params": [nn.Parameter(torch.zeros(1))], "lr": rate} for rate in rates]
+    optimizer = torch.optim.SGD(groups)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rates, total_steps=steps, cycle_momentum=False)
+    seen: list[float] = []
+    run(Budget(updates=8 * steps), SETTINGS, on_progress=lambda progress: seen.append(progress.rate))
+    assert len(seen) == steps
+    for step in range(steps):
+        expected = [group["lr"] for group in optimizer.param_groups]
+        assert seen[step] == pytest.approx(expected[0], rel=1e-9)
+        assert expected[2] / expected[0] == pytest.approx(0.1)
+        optimizer.step()
+        if step + 1 < steps:
+            schedule.step()
+
+
+def test_one_cycle_ends_where_time_ends() -> None:
+    assert one_cycle(0.0) == pytest.approx(1 / 25) and one_cycle(0.3) == 1.0
+    assert one_cycle(1.0) == one_cycle(1.7) == pytest.approx(1 / 25e4)
+
+
+def test_rates_fall_layer_by_layer_from_the_head_down() -> None:
+    top, output = make_top(), CosineOutput(make_head(), CPU)
+    groups = layer_groups(top, output, SETTINGS)
+    rate = {id(p): group["rate"] for group in groups for p in group["params"]}  # type: ignore[attr-defined]
+    assert rate[id(output.vectors)] == rate[id(output.scale)] == 0.1
+    assert rate[id(top[1][0].weight)] == pytest.approx(0.1 * 0.9)  # type: ignore[index]
+    assert rate[id(top[0].weight)] == pytest.approx(0.1 * 0.9**2)
+    assert groups[0]["weight_decay"] == 0.0, "the temperature does not decay"
+
+
+def test_the_layer_rates_really_act() -> None:
+    """With a decay of almost nothing the lower layers stay, the head moves."""
+    top, result = run(Budget(updates=80), SleepSettings(rate=0.1, layer_decay=1e-6, dropout=0.0, batch_size=8))
+    before = make_top()
+    assert torch.allclose(top[0].weight, before[0].weight, atol=1e-6)  # type: ignore[arg-type]
+    moved, _ = run(Budget(updates=80))
+    assert not torch.allclose(moved[0].weight, before[0].weight, atol=1e-3)  # type: ignore[arg-type]
+    assert result.head.scale != 5.0
+
+
+def test_one_step_equals_sgd_written_out() -> None:
+    """A single batch: weights move by rate / 25 against the gradient of the paper's loss."""
+    settings = SleepSettings(rate=0.5, layer_decay=0.9, dropout=0.0, batch_size=30, weight_decay=0.01)
+    top = make_top().eval()
+    expected = copy.deepcopy(top)
+    rehearse(top, make_head(), endless(), load, Budget(updates=30), settings)
+    vectors = torch.nn.functional.normalize(make_head().weights())
+    ids = next(endless())
+    latents, rows = load(ids)
+    loss = nn.functional.cross_entropy(cosine_logits(expected(latents), vectors, 5.0), rows)
+    gradients = torch.autograd.grad(loss, list(expected.parameters()))
+    decays = [0.9**2, 0.9**2, 0.9, 0.9]
+    for new, old, gradient, decay in zip(top.parameters(), expected.parameters(), gradients, decays, strict=True):
+        assert torch.allclose(new, old - 0.5 * decay / 25 * (gradient + 0.01 * old), atol=1e-6)
+
+
+def test_batch_norm_statistics_stay_frozen_while_its_weights_learn() -> None:
+    top, _ = run(Budget(updates=80))
+    norm, before = top[1][0], make_top()[1][0]  # type: ignore[index]
+    assert torch.equal(norm.running_mean, before.running_mean) and torch.equal(norm.running_var, before.running_var)
+    assert not torch.equal(norm.weight, before.weight)
+
+
+@pytest.mark.parametrize("updates", [1, 7, 8, 9, 100])
+def test_an_update_budget_is_kept_exactly(updates: int) -> None:
+    _, result = run(Budget(updates=updates))
+    assert len(result.rehearsed) == updates and len(result.losses) == math.ceil(updates / 8) and not result.interrupted
+
+
+def test_the_same_seed_gives_the_same_weights() -> None:
+    settings = SleepSettings(rate=0.1, layer_decay=0.9, dropout=0.5, batch_size=8, seed=4)
+    (first, a), (second, b) = (run(Budget(updates=64), settings) for _ in range(2))
+    assert all(torch.equal(x, y) for x, y in zip(first.parameters(), second.parameters(), strict=True))
+    assert torch.equal(a.head.weights(), b.head.weights()) and a.losses == b.losses
+    _, other = run(Budget(updates=64), SleepSettings(rate=0.1, layer_decay=0.9, dropout=0.5, batch_size=8, seed=5))
+    assert other.losses != a.losses
+
+
+def test_a_time_budget_ends_in_time_with_its_rate_at_the_end() -> None:
+    seen: list[Progress] = []
+    start = time.monotonic()
+    run(Budget(seconds=0.5), on_progress=lambda progress: seen.append(progress))
+    assert time.monotonic() - start < 2.0
+    rates = [progress.rate for progress in seen]
+    assert max(rates) > 0.09 and rates[-1] < 0.02 and seen[-1].fraction > 0.9
+    assert [progress.fraction for progress in seen] == sorted(progress.fraction for progress in seen)
+
+
+def test_a_callback_ends_it_cleanly() -> None:
+    _, result = run(Budget(updates=800), on_progress=lambda progress: progress.updates >= 24)
+    assert result.interrupted and len(result.rehearsed) == 24 and torch.isfinite(result.head.weights()).all()
+
+
+def test_ctrl_c_ends_it_cleanly() -> None:
+    calls = itertools.count()
+
+    def interrupting(ids: Ids) -> tuple[Tensor, Tensor]:
+        if next(calls) == 3:
+            raise KeyboardInterrupt
+        return load(ids)
+
+    result = rehearse(make_top(), make_head(), endless(), interrupting, Budget(updates=800), SETTINGS)
+    assert result.interrupted and len(result.rehearsed) == 24
+
+
+def test_ctrl_c_before_anything_was_done_is_passed_on() -> None:
+    def interrupting(_ids: Ids) -> tuple[Tensor, Tensor]:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        rehearse(make_top(), make_head(), endless(), interrupting, Budget(updates=8), SETTINGS)
+
+
+def test_samples_that_are_gone_are_left_out() -> None:
+    def partial(ids: Ids) -> tuple[Tensor, Tensor]:
+        return load(ids[ids % 2 == 0])
+
+    result = rehearse(make_top(), make_head(), endless(), partial, Budget(updates=40), SETTINGS)
+    assert len(result.losses) == 5
+
+
+def test_divergence_is_said_in_words() -> None:
+    with pytest.raises(BadInput, match="use a lower learning rate"):
+        run(Budget(updates=800), SleepSettings(rate=1e30, layer_decay=1.0, dropout=0.0, batch_size=8))
+
+
+def test_vectors_end_with_the_mean_length_of_z() -> None:
+    top, result = run(Budget(updates=16))
+    with torch.no_grad():
+        norm = top(load(result.rehearsed[-8:])[0]).norm(dim=1).mean()
+    assert torch.allclose(result.head.weights().norm(dim=1), norm.expand(3), rtol=1e-5)
+
+
+@pytest.mark.parametrize("total", [1, 5, 6, 13])
+def test_batches_cut_picks_without_loss(total: int) -> None:
+    picks = iter([np.arange(4), np.arange(4, 5), np.arange(5, 20)])
+    cut = list(batches(picks, 6, total))
+    assert [len(batch) for batch in cut[:-1]] == [6] * (len(cut) - 1)
+    assert np.concatenate(cut).tolist() == list(range(total))
+
+
+def test_budgets_are_understood() -> None:
+    assert Budget.of(updates=5) == Budget(updates=5)
+    assert Budget.of(minutes=2) == Budget(seconds=120)
+    moment = datetime.now(UTC) + timedelta(hours=1)
+    assert Budget.of(until=moment).seconds == pytest.approx(3600, abs=5)
+    soon = datetime.now() + timedelta(minutes=5)
+    assert 200 < (Budget.of(until=f"{soon:%H:%M}").seconds or 0) <= 300
+    passed = datetime.now() - timedelta(minutes=5)
+    assert (Budget.of(until=f"{passed:%H:%M}").seconds or 0) > 23 * 3600
+
+
+@pytest.mark.parametrize(
+    ("budget", "words"),
+    [
+        ({}, "exactly one of"),
+        ({"updates": 5, "seconds": 5.0}, "exactly one of"),
+        ({"updates": 0}, "above zero"),
+        ({"seconds": -1.0}, "above zero"),
+        ({"minutes": math.nan}, "above zero"),
+        ({"until": "25:99"}, "not a time of day"),
+        ({"until": datetime(2020, 1, 1)}, "over already"),
+    ],
+)
+def test_impossible_budgets_are_refused(budget: dict[str, object], words: str) -> None:
+    with pytest.raises(BadInput, match=words):
+        Budget.of(**budget)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("wrong", [{"batch_size": 0}, {"rate": 0.0}, {"rate": math.inf}])
+def test_impossible_settings_are_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(BadInput):
+        SleepSettings(**{"rate": 0.1, "layer_decay": 0.9, "dropout": 0.1, **wrong})  # type: ignore[arg-type]
