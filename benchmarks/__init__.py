@@ -1,0 +1,1 @@
+"""Speed and scale, as ratios within one run: absolute times hang on the machine, ratios hold."""

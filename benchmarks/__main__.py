@@ -1,0 +1,53 @@
+"""Runs every benchmark and writes results/bench.jsonl: python -m benchmarks [--quick] [name ...]."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks import codec, sleep, store
+from benchmarks.measure import Row
+from siesta.provenance import provenance
+
+RESULTS = Path(__file__).parent.parent / "results" / "bench.jsonl"
+Benches = dict[str, Callable[[], Iterator[Row]]]
+
+BENCHES: Benches = {"codec": codec.run, "sleep": sleep.run, "store": store.run}
+QUICK: Benches = {
+    **BENCHES,
+    "sleep": lambda: sleep.run(image_size=64),
+    "store": lambda: store.run(sizes=(10_000, 50_000)),
+}
+
+
+def main() -> None:
+    """Prints a table as it goes; a quick or partial run writes nothing."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="name", help=f"some of {', '.join(BENCHES)}; all if left out")
+    parser.add_argument("--quick", action="store_true", help="small sizes only")
+    options = parser.parse_args()
+    if unknown := set(options.names) - set(BENCHES):
+        parser.error(f"there is no benchmark {', '.join(sorted(unknown))}: choose from {', '.join(BENCHES)}")
+    console = Console()
+    rows = []
+    for name in options.names or BENCHES:
+        for found in (QUICK if options.quick else BENCHES)[name]():
+            rows.append({**found, **provenance()})
+            console.print(f"{found['bench']}: {found['value']} {found['unit']} {found['config']}", soft_wrap=True)
+    table = Table("benchmark", "value", "unit", "asked for")
+    for found in rows:
+        table.add_row(found["bench"], str(found["value"]), found["unit"], found["limit"])
+    console.print(table)
+    if not (options.quick or options.names):
+        RESULTS.parent.mkdir(exist_ok=True)
+        RESULTS.write_text("".join(json.dumps(found) + "\n" for found in rows), encoding="utf-8")
+        console.print(f"wrote {RESULTS.relative_to(Path.cwd()) if RESULTS.is_relative_to(Path.cwd()) else RESULTS}")
+
+
+if __name__ == "__main__":
+    main()

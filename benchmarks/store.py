@@ -1,0 +1,107 @@
+"""The memory at 10 K, 100 K and 1.28 M samples: planning, adding with eviction, bytes, RSS."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.measure import Row, row
+from siesta.learner import Siesta
+from siesta.policies import BalancedUniform
+from siesta.sleep import batches
+from siesta.store import NewSample, Store
+
+__all__ = ["SIZES", "run"]
+
+SIZES = (10_000, 100_000, 1_280_000)
+_CLASSES = 1000
+_SAMPLE_BYTES = 1568 + 32
+_FEATURES = 1280
+
+
+def run(sizes: tuple[int, ...] = SIZES) -> Iterator[Row]:
+    """Rows for each size, and how flat they are."""
+    planning: list[float] = []
+    adding: list[float] = []
+    with tempfile.TemporaryDirectory() as folder:
+        empty = Path(folder) / "empty.siesta"
+        Siesta.create(empty).close()
+        for size in sizes:
+            path = Path(folder) / f"{size}.siesta"
+            Siesta.create(path, memory=size * _SAMPLE_BYTES).close()
+            store = Store.open(path)
+            _fill(store, size)
+            planning.append(_plan(store, size) / size)
+            adding.append(_add(store))
+            yield row("plan_seconds", planning[-1] * size, "s", "< 2 at 1.28 M" if size >= 10**6 else "", samples=size)
+            yield row("add_with_eviction", 1e6 * adding[-1], "us/sample", samples=size, group=1)
+            store.close()
+            yield row("disk_bytes", (path / "store.sqlite").stat().st_size / size, "bytes/sample", samples=size)
+        yield row("plan_flatness", max(planning) / min(planning), "x", "<= 2", sizes=sizes)
+        yield row("add_flatness", max(adding) / min(adding), "x", "<= 2", sizes=sizes)
+        nothing = _peak_rss(empty, "open")
+        for mode in ("open", "plan", "read_all"):
+            growth = (_peak_rss(path, mode) - nothing) / 1e6
+            yield row(f"rss_growth_{mode}", growth, "MB", "<= 2100" if mode == "read_all" else "", samples=sizes[-1])
+
+
+def _samples(count: int, seed: int) -> list[NewSample]:
+    rng = np.random.default_rng(seed)
+    feature = rng.normal(size=_FEATURES).astype(np.float32)
+    labels = rng.integers(_CLASSES, size=count)
+    return [NewSample(f"class {label}", rng.bytes(1568), feature) for label in labels]
+
+
+def _fill(store: Store, size: int) -> None:
+    for start in range(0, size, 10_000):
+        store.add(_samples(min(10_000, size - start), seed=start))
+
+
+def _plan(store: Store, draws: int) -> float:
+    """Seconds to plan as many balanced draws as there are samples, reading the index included."""
+    start = time.perf_counter()
+    picks = BalancedUniform().picks(store.memory(), np.random.default_rng(0))
+    planned = sum(len(batch) for batch in batches(picks, 64, draws))
+    assert planned == draws
+    return time.perf_counter() - start
+
+
+def _add(store: Store, count: int = 3000) -> float:
+    """Median seconds to add one sample to a full memory, each in its own transaction."""
+    assert len(store) == store.capacity
+    times = []
+    for sample in _samples(count, seed=-1 % 2**31):
+        start = time.perf_counter()
+        store.add([sample])
+        times.append(time.perf_counter() - start)
+    return float(np.median(times))
+
+
+def _peak_rss(path: Path, mode: str) -> int:
+    """Peak resident bytes of a process that opens a learner and does `mode`."""
+    command = [sys.executable, "-m", "benchmarks.store", str(path), mode]
+    return int(json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
+
+
+def _child(path: str, mode: str) -> None:
+    import resource
+
+    learner = Siesta.open(path, read_only=True)
+    if mode != "open":
+        memory = learner._store.memory()
+        picks = batches(BalancedUniform().picks(memory, np.random.default_rng(0)), 64, len(memory.ids))
+        for ids in picks if mode == "read_all" else islice(picks, 1):
+            learner._store.get(ids)
+    print(json.dumps(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024))
+
+
+if __name__ == "__main__":
+    _child(*sys.argv[1:])

@@ -1,0 +1,95 @@
+"""Writes the measured tables of README.md from results/: python scripts/readme_tables.py [--check]."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+Row = dict[str, Any]
+
+
+def rows_of(name: str) -> list[Row]:
+    """The rows of a results file."""
+    lines = (ROOT / "results" / f"{name}.jsonl").read_text("utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def table(header: list[str], rows: list[list[str]]) -> str:
+    """A Markdown table."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def demo() -> str:
+    """Mean over seeds, step by step."""
+    rows = rows_of("demo")
+    known = sorted({len(row["classes"]) for row in rows})
+    seeds = sorted({row["config"]["seed"] for row in rows})
+    body = []
+    for count in known:
+        some = [row for row in rows if len(row["classes"]) == count]
+        values = [mean(row[name] for row in some) for name in ("awake_only", "before_sleep", "after_sleep")]
+        body.append([str(count), *(f"{value:.1f}" for value in values)])
+    header = ["digits taught so far", "never sleeps, %", "before sleep, %", "after sleep, %"]
+    note = f"Mean over seeds {', '.join(map(str, seeds))}; `python scripts/demo_results.py`, {rows[0]['date'][:10]}."
+    return f"{table(header, body)}\n\n{note}"
+
+
+def birds() -> str:
+    """Ten birds, then five more."""
+    (row,) = rows_of("cub_ten_classes")
+    first, more = row["ten_classes"], row["five_more"]
+    body = [
+        ["ten classes, just taught", f"{first['awake']:.1f}", ""],
+        [f"... after a sleep of {row['config']['updates']:,} updates", f"{first['after_sleep']:.1f}", ""],
+        ["five more classes, just taught", f"{more['old_awake']:.1f}", f"{more['new_awake']:.1f}"],
+        ["... after a second sleep", f"{more['old_after_sleep']:.1f}", f"{more['new_after_sleep']:.1f}"],
+    ]
+    note = f"`{row['command']}`, {row['date'][:10]}."
+    return f"{table(['CUB-200, 224 px', 'ten old classes, top-1 %', 'five new classes, top-1 %'], body)}\n\n{note}"
+
+
+def bench() -> str:
+    """Every benchmark row."""
+    rows = rows_of("bench")
+    body = []
+    for row in rows:
+        config = ", ".join(f"{name} {_short(value)}" for name, value in row["config"].items())
+        body.append([row["bench"], f"{row['value']:g} {row['unit']}", row["limit"], config])
+    machine = rows[0]["machine"]
+    note = f"`make bench`, {rows[0]['date'][:10]}, {machine['cores']} cores, torch {machine['torch']}."
+    return f"{table(['benchmark', 'measured', 'asked for', 'of'], body)}\n\n{note}"
+
+
+def _short(value: Any) -> str:
+    return " / ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+SECTIONS = {"demo": demo, "birds": birds, "bench": bench}
+
+
+def main() -> None:
+    """Rewrites README.md, or with --check says whether it is up to date."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true")
+    options = parser.parse_args()
+    readme = ROOT / "README.md"
+    old = new = readme.read_text("utf-8")
+    for name, make in SECTIONS.items():
+        match = re.search(f"(<!-- {name} -->\n).*?(<!-- /{name} -->)", new, flags=re.DOTALL)
+        if match is None:
+            sys.exit(f"README.md has no section {name}")
+        new = new[: match.end(1)] + make() + "\n" + new[match.start(2) :]
+    if options.check:
+        sys.exit("README.md and results/ disagree: run python scripts/readme_tables.py" if new != old else 0)
+    readme.write_text(new, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

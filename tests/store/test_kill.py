@@ -1,0 +1,211 @@
+"""kill -9 at any moment: what was acknowledged is there, nothing is half-done, and it goes on as if never killed."""
+
+from __future__ import annotations
+
+import multiprocessing
+import shutil
+import time
+from dataclasses import dataclass
+from functools import cache
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from siesta.learner import Siesta
+from siesta.store import files
+
+FORKSERVER = multiprocessing.get_context("forkserver")
+FORKSERVER.set_forkserver_preload(["siesta.learner"])  # torch is imported once for all children
+
+MEMORY = 12 * 64 + 5  # 12 samples of 32 + 32 bytes
+SAMPLES = 60
+SLEEPS = 8
+
+
+def picture(number: int) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
+    return np.random.default_rng(number).integers(0, 256, (32, 32, 3), dtype=np.uint8)
+
+
+def label(number: int) -> str:
+    return f"class {number * number % 7}"
+
+
+def teach_on(learner: Siesta, number: int) -> int:
+    return learner.learn_one(picture(number), label(number))
+
+
+def sleep_once(learner: Siesta) -> int:
+    return learner.sleep(updates=4, batch_size=4).generation
+
+
+@dataclass(frozen=True)
+class State:
+    """All that lasts of a learner, comparable bit for bit."""
+
+    samples: tuple[tuple[int, int, int, bytes], ...]
+    classes: tuple[object, ...]
+    sums: tuple[tuple[int, int, bytes], ...]
+    generation: int
+    weights: bytes
+    means: bytes
+
+    @classmethod
+    def of(cls, learner: Siesta) -> State:
+        store = learner._store
+        memory = store.memory()
+        order = np.argsort(memory.ids)
+        present, codes = store.get(memory.ids[order])
+        assert present.all()
+        columns = (memory.ids[order], memory.classes[order], memory.rehearsed[order])
+        rows = zip(*(column.tolist() for column in columns), codes, strict=True)
+        classes = tuple(store.classes())
+        recent = store.recent(record.id for record in classes)
+        tensors = {**store.weights("top"), **store.weights("head")}
+        return cls(
+            samples=tuple((sample, owner, times, code.tobytes()) for sample, owner, times, code in rows),
+            classes=classes,
+            sums=tuple((entry.class_id, entry.count, entry.total.tobytes()) for entry in recent),
+            generation=store.generation(),
+            weights=b"".join(tensors[name].contiguous().numpy().tobytes() for name in sorted(tensors)),
+            means=learner._head.weights().numpy().tobytes(),
+        )
+
+
+@cache
+def taught_states() -> list[State]:
+    """States of a learner that nobody kills, after each sample."""
+    with Siesta.create(":memory:", memory=MEMORY, image_size=32) as learner:
+        states = [State.of(learner)]
+        for number in range(SAMPLES):
+            teach_on(learner, number)
+            states.append(State.of(learner))
+        return states
+
+
+@cache
+def slept_states() -> list[State]:
+    """States of a learner that nobody kills, after each sleep."""
+    with Siesta.create(":memory:", memory=MEMORY, image_size=32) as learner:
+        for number in range(20):
+            teach_on(learner, number)
+        states = [State.of(learner)]
+        for _ in range(SLEEPS):
+            sleep_once(learner)
+            states.append(State.of(learner))
+        return states
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("kill") / "empty.siesta"
+    Siesta.create(path, memory=MEMORY, image_size=32).close()
+    return path
+
+
+@pytest.fixture(scope="module")
+def taught(empty: Path) -> Path:
+    path = empty.with_name("taught.siesta")
+    shutil.copytree(empty, path)
+    with Siesta.open(path) as learner:
+        for number in range(20):
+            teach_on(learner, number)
+    return path
+
+
+def learn_for_ever(path: Path, pipe: Connection) -> None:
+    torch.set_num_threads(1)
+    with Siesta.open(path) as learner:
+        pipe.send(0)
+        for number in range(SAMPLES):
+            pipe.send(teach_on(learner, number))
+    pipe.recv()
+
+
+def sleep_for_ever(path: Path, pipe: Connection) -> None:
+    torch.set_num_threads(1)
+    with Siesta.open(path) as learner:
+        pipe.send(0)
+        for _ in range(SLEEPS):
+            pipe.send(sleep_once(learner))
+    pipe.recv()
+
+
+def killed(target: str, path: Path, after: int, more: float) -> int:
+    """Runs a child, kills it `more` seconds after its acknowledgement number `after`; returns its last one."""
+    ours, theirs = FORKSERVER.Pipe()
+    child = FORKSERVER.Process(target={"learn": learn_for_ever, "sleep": sleep_for_ever}[target], args=(path, theirs))
+    child.start()
+    theirs.close()
+    last: int = ours.recv()
+    while last < after:
+        last = ours.recv()
+    end = time.monotonic() + more
+    while (left := end - time.monotonic()) > 0 and ours.poll(left):
+        last = ours.recv()
+    child.kill()
+    child.join()
+    assert child.exitcode == -9
+    try:
+        while True:  # sent before the kill, read after it
+            last = ours.recv()
+    except EOFError:
+        return last
+
+
+@pytest.mark.parametrize("seed", range(14))
+def test_a_kill_while_learning_loses_nothing_that_was_acknowledged(empty: Path, tmp_path: Path, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    path = tmp_path / "killed.siesta"
+    shutil.copytree(empty, path)
+    last = killed("learn", path, int(rng.integers(0, SAMPLES - 20)), rng.uniform(0, 0.05))
+    with Siesta.open(path) as learner:
+        found = State.of(learner)
+        count = sum(record.taught for record in learner._store.classes())
+        assert count in (last, last + 1)
+        assert found == taught_states()[count]
+        for number in range(count, count + 3):  # and it goes on
+            teach_on(learner, number)
+        assert State.of(learner) == taught_states()[count + 3]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_kill_while_asleep_leaves_one_whole_generation(taught: Path, tmp_path: Path, seed: int) -> None:
+    rng = np.random.default_rng(100 + seed)
+    path = tmp_path / "killed.siesta"
+    shutil.copytree(taught, path)
+    last = killed("sleep", path, int(rng.integers(0, 4)), rng.uniform(0, 0.3))
+    with Siesta.open(path) as learner:
+        found = State.of(learner)
+        assert found.generation in (last, last + 1)
+        assert found == slept_states()[found.generation]
+        kept = {f"{number:06d}" for number in range(max(found.generation - 1, 0), found.generation + 1)}
+        assert {folder.name for folder in (path / "generations").iterdir()} == kept
+        if found.generation < SLEEPS:
+            sleep_once(learner)
+            assert State.of(learner) == slept_states()[found.generation + 1]
+
+
+def test_a_reader_that_opens_while_a_sleep_ends_sees_one_whole_generation(
+    taught: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "read.siesta"
+    shutil.copytree(taught, path)
+    read_tensors, writer = files.read_tensors, Siesta.open(path)
+    before, pending = writer.predict_one(picture(3)), [writer]
+
+    def read_and_swap(file: Path, sha256: str) -> dict[str, torch.Tensor]:
+        tensors = read_tensors(file, sha256)
+        if "generations" in file.parts and pending:  # the reader has its first file: now the writer's sleep ends
+            pending.pop().sleep(updates=8, batch_size=4, rate=0.5)
+        return tensors
+
+    monkeypatch.setattr(files, "read_tensors", read_and_swap)
+    with Siesta.open(path, read_only=True) as reader:
+        assert not pending
+        after = writer.predict_one(picture(3))
+        assert before != after
+        assert reader.predict_one(picture(3)) in (before, after)
+    writer.close()

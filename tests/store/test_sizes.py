@@ -1,0 +1,55 @@
+"""Byte sizes: MB is 10^6, MiB is 2^20."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from siesta.errors import BadInput
+from siesta.store import format_bytes, parse_bytes
+
+
+@pytest.mark.parametrize(
+    ("written", "count"),
+    [
+        ("64MB", 64_000_000),
+        ("64 mb", 64_000_000),
+        (" 1.5GiB ", 1_610_612_736),
+        ("2KiB", 2048),
+        ("3TB", 3 * 10**12),
+        ("0", 0),
+        ("17", 17),
+        ("17B", 17),
+        (17, 17),
+    ],
+)
+def test_sizes_as_people_write_them(written: str | int, count: int) -> None:
+    assert parse_bytes(written) == count
+
+
+@pytest.mark.parametrize("written", ["", "MB", "-5", "-5MB", "1.5.2MB", "64 M B", "64XB", "1e3", "nan", "inf", "six"])
+def test_anything_else_is_refused_with_an_example(written: str) -> None:
+    with pytest.raises(BadInput, match="64MB"):
+        parse_bytes(written)
+
+
+@given(st.integers(0, 10**18))
+@example(2**53 + 1)
+def test_a_plain_number_is_exact(count: int) -> None:
+    assert parse_bytes(str(count)) == count
+
+
+def test_a_size_beyond_all_floats_is_read_or_refused_but_never_crashes() -> None:
+    with contextlib.suppress(BadInput):
+        assert parse_bytes("9" * 400) > 10**399
+
+
+@given(st.integers(0, 10**14))
+@example(999_950)  # not 1000.0 KB
+def test_what_is_shown_is_near_the_truth(count: int) -> None:
+    shown = format_bytes(count)
+    assert parse_bytes(shown) == pytest.approx(count, rel=0.051)
+    assert len(shown) <= len("999.9 MB")

@@ -1,0 +1,36 @@
+"""The tour: a short one always; all of it, on three seeds, in the slow tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from siesta.demo import Step, draw, tour
+
+
+def test_a_short_tour_reports_what_happened(tmp_path: Path) -> None:
+    words: list[str] = []
+    steps = []
+    for step in tour(seed=0, updates=64, notice=lambda text, _share: words.append(text)):
+        steps.append(step)
+        if len(steps) == 2:
+            break
+    assert [len(step.classes) for step in steps] == [2, 4]
+    assert steps[1].taught > steps[0].taught and steps[1].stored_bytes > steps[0].stored_bytes
+    assert steps[0].before_sleep == steps[0].awake_only, "both learners are the same until the first sleep"
+    assert all(50 < step.after_sleep <= 100 for step in steps[:1])
+    assert any(text.startswith("asleep") for text in words)
+    draw(steps, tmp_path / "curve.png")
+    assert Image.open(tmp_path / "curve.png").size == (1050, 600)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_every_sleep_of_the_demo_gains_three_points(seed: int) -> None:
+    steps: list[Step] = list(tour(seed))
+    gains = [step.after_sleep - step.before_sleep for step in steps]
+    assert len(steps) == 5 and sum(gains) / len(gains) >= 3, gains
+    assert steps[-1].after_sleep - steps[-1].before_sleep >= 3, gains
+    assert steps[-1].after_sleep - steps[-1].awake_only >= 3
