@@ -44,30 +44,33 @@ class Step:
 def tour(seed: int = 0, updates: int = UPDATES, notice: Notice = lambda _words, _share: None) -> Iterator[Step]:
     """Teaches two classes, measures, sleeps, measures; until all ten are known."""
     order, pictures, labels, train = _digits(seed)
-    sleeper, waker = (Siesta.create(IN_MEMORY, memory="2MB", image_size=IMAGE_SIZE, seed=seed) for _ in range(2))
-    seen: tuple[str, ...] = ()
     steps = len(order) // _CLASSES_A_STEP
-    for number in range(steps):
-        new = order[number * _CLASSES_A_STEP : (number + 1) * _CLASSES_A_STEP]
-        notice(f"awake: learning {' and '.join(new)}", number / steps)
-        now = np.flatnonzero(train & np.isin(labels, new))
-        now = np.random.default_rng((seed, number)).permutation(now)
-        for learner in (sleeper, waker):
-            learner.learn_many([pictures[index] for index in now], [labels[index] for index in now])
-        seen += new
-        asked = np.flatnonzero(~train & np.isin(labels, seen))
-        before, awake_only = (_accuracy(learner, pictures, labels, asked) for learner in (sleeper, waker))
+    seen: tuple[str, ...] = ()
+    with _new_learner(seed) as sleeper, _new_learner(seed) as waker:
+        for number in range(steps):
+            new = order[number * _CLASSES_A_STEP : (number + 1) * _CLASSES_A_STEP]
+            notice(f"awake: learning {' and '.join(new)}", number / steps)
+            now = np.flatnonzero(train & np.isin(labels, new))
+            now = np.random.default_rng((seed, number)).permutation(now)
+            for learner in (sleeper, waker):
+                learner.learn_many([pictures[index] for index in now], [labels[index] for index in now])
+            seen += new
+            asked = np.flatnonzero(~train & np.isin(labels, seen))
+            before, awake_only = (_accuracy(learner, pictures, labels, asked) for learner in (sleeper, waker))
 
-        def show(progress: Progress, number: int = number) -> None:
-            notice(
-                f"asleep: {progress.updates:,} updates, loss {progress.loss:.2f}", (number + progress.fraction) / steps
-            )
+            def show(progress: Progress, number: int = number) -> None:
+                words = f"asleep: {progress.updates:,} updates, loss {progress.loss:.2f}"
+                notice(words, (number + progress.fraction) / steps)
 
-        sleeper.sleep(updates=updates, on_progress=show)
-        after = _accuracy(sleeper, pictures, labels, asked)
-        facts = sleeper.info()
-        taught = sum(entry["taught"] for entry in facts["classes"])
-        yield Step(seen, taught, facts["bytes"]["used"], awake_only, before, after)
+            sleeper.sleep(updates=updates, on_progress=show)
+            after = _accuracy(sleeper, pictures, labels, asked)
+            facts = sleeper.info()
+            taught = sum(entry["taught"] for entry in facts["classes"])
+            yield Step(seen, taught, facts["bytes"]["used"], awake_only, before, after)
+
+
+def _new_learner(seed: int) -> Siesta:
+    return Siesta.create(IN_MEMORY, memory="2MB", image_size=IMAGE_SIZE, seed=seed)
 
 
 def _digits(seed: int) -> tuple[tuple[str, ...], Pictures, npt.NDArray[np.str_], npt.NDArray[np.bool_]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,16 +46,15 @@ def teach(learner: Siesta, files: Iterable[tuple[Path, str]]) -> Iterator[Outcom
     A file is known by its label, name and contents, so stopping anywhere and starting again teaches nothing twice.
     """
     for group in groups(files, _FILES_AT_ONCE):
-        keys = {path: _key(path, label) for path, label in group if path.is_file()}
-        known = learner.known_keys(keys.values())
         outcomes: list[Outcome] = []
         taught: list[tuple[Pixels, str, int]] = []
         for path, label in group:
-            if keys.get(path) in known:
-                outcomes.append(Outcome(path, "known"))
-                continue
             try:
-                taught.append((learner.read(path), label, keys[path]))
+                key = _key(path, label)
+                if learner.known_keys([key]):
+                    outcomes.append(Outcome(path, "known"))
+                    continue
+                taught.append((learner.read(path), label, key))
                 outcomes.append(Outcome(path, "learned"))
             except BadInput as error:
                 outcomes.append(Outcome(path, "unreadable", str(error)))
@@ -100,12 +100,14 @@ def _accuracies(answers: list[Answer]) -> dict[str, Any]:
 
 def _key(path: Path, label: str) -> int:
     """64 bits of a hash over label, file name and contents, as SQLite's signed integer."""
-    digest = hashlib.sha256()
-    for part in (
-        label.encode("utf-8", "surrogatepass"),
-        path.name.encode("utf-8", "surrogateescape"),
-        path.read_bytes(),
-    ):
+    try:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256")
+    except FileNotFoundError:
+        raise BadInput(f"there is no picture at {path}") from None
+    except OSError as error:
+        raise BadInput(f"{path} is not a readable picture ({error.strerror})") from error
+    for part in (label.encode("utf-8", "surrogatepass"), os.fsencode(path.name)):
         digest.update(len(part).to_bytes(8, "little") + part)
     return int.from_bytes(digest.digest()[:8], "little", signed=True)
 

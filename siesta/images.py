@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -36,12 +37,13 @@ def read_image(image: ImageLike, size: int) -> Pixels:
         return image
     upright = _opened(image)
     width, height = upright.size
+    name = str(image) if isinstance(image, (str, Path)) else "the picture"
     if not (width and height):
-        raise BadInput("a picture without pixels cannot be used")
+        raise BadInput(f"{name} has no pixels")
     ratio = size / _MARGIN / min(width, height)
     wide, high = max(round(width * ratio), size), max(round(height * ratio), size)
     if wide * high > _MOST_PIXELS:
-        raise BadInput(f"a picture of {width} x {height} pixels is too long and thin to be used")
+        raise BadInput(f"{name} with its {width} x {height} pixels is too long and thin to be used")
     left, top = (wide - size) // 2, (high - size) // 2
     cropped = upright.resize((wide, high), Image.Resampling.BICUBIC).crop((left, top, left + size, top + size))
     return np.asarray(cropped)
@@ -57,37 +59,48 @@ def scaled(pixels: Sequence[Pixels], scaling: Scaling) -> Tensor:
 def _opened(image: ImageLike) -> Image.Image:
     """An upright RGB image."""
     if isinstance(image, np.ndarray):
-        return Image.fromarray(_bytes_of(image))
+        return _rgb(Image.fromarray(_bytes_of(image)), "the array")
     if isinstance(image, Image.Image):
         return _rgb(image, "the picture")
     if isinstance(image, (str, Path)):
-        path = Path(image)
-        if not path.is_file():
-            raise BadInput(f"there is no picture at {path}")
-        try:
-            with Image.open(path) as opened:
-                return _rgb(opened, str(path))
-        except BadInput:
-            raise
-        except Exception as error:  # Pillow's decoders raise whatever a broken file makes them stumble over
-            raise BadInput(f"{path} is not a readable picture") from error
+        return _read_file(Path(image))
     raise BadInput(f"a picture is a path, a PIL image or an array, not {type(image).__name__}")
+
+
+def _read_file(path: Path) -> Image.Image:
+    try:
+        with path.open("rb") as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # our own limit is below
+            return _rgb(Image.open(file), str(path))
+    except (FileNotFoundError, IsADirectoryError):
+        raise BadInput(f"there is no picture at {path}") from None
+    except Image.DecompressionBombError:
+        raise BadInput(_too_large(str(path))) from None
+    except (OSError, ValueError) as error:  # a name that cannot be, a disk that fails, not a picture
+        raise BadInput(f"{path} is not a readable picture") from error
+
+
+def _too_large(name: str) -> str:
+    return f"{name} has more than {_MOST_PIXELS:,} pixels: make it smaller first"
 
 
 def _rgb(image: Image.Image, name: str) -> Image.Image:
     if image.width * image.height > _MOST_PIXELS:  # known before anything is decoded
-        raise BadInput(f"{name} has more than {_MOST_PIXELS:,} pixels: make it smaller first")
-    image = ImageOps.exif_transpose(image)
-    if image.mode.startswith("I"):  # 16 bits a pixel
-        image = Image.fromarray((np.asarray(image).astype(np.int64) >> 8).clip(0, 255).astype(np.uint8))
-    if image.has_transparency_data:
-        picture = image.convert("RGBA")
-        image = Image.alpha_composite(Image.new("RGBA", picture.size, "white"), picture)
-    return image.convert("RGB")
+        raise BadInput(_too_large(name))
+    try:
+        image = ImageOps.exif_transpose(image)
+        if image.mode.startswith("I"):  # 16 bits a pixel
+            image = Image.fromarray((np.asarray(image).astype(np.int64) >> 8).clip(0, 255).astype(np.uint8))
+        if image.has_transparency_data:
+            picture = image.convert("RGBA")
+            image = Image.alpha_composite(Image.new("RGBA", picture.size, "white"), picture)
+        return image.convert("RGB")
+    except Exception as error:  # Pillow's decoders raise whatever a broken file makes them stumble over
+        raise BadInput(f"{name} is not a readable picture") from error
 
 
 def _bytes_of(array: npt.NDArray[Any]) -> Pixels:
-    """Any array we take -> (H, W, 3) bytes."""
+    """Any array we take -> (H, W, 3) or (H, W, 4) bytes."""
     if array.ndim == 2:
         array = array[:, :, None]
     if array.ndim != 3 or array.shape[2] not in (1, 3, 4) or 0 in array.shape:
@@ -98,5 +111,5 @@ def _bytes_of(array: npt.NDArray[Any]) -> Pixels:
         array = np.round(array * 255)
     elif array.dtype != np.uint8:
         raise BadInput(f"a picture array holds uint8 or floats, this one {array.dtype}: convert it first")
-    array = array[:, :, :3].astype(np.uint8)
-    return np.ascontiguousarray(np.broadcast_to(array, (*array.shape[:2], 3)))
+    array = array.astype(np.uint8)
+    return array if array.shape[2] > 1 else np.repeat(array, 3, axis=2)

@@ -23,8 +23,8 @@ from siesta.fitting import fit_on_folder, ready_made
 from siesta.head import Head
 from siesta.images import ImageLike, Pixels, read_image, scaled
 from siesta.policies import DEFAULT_POLICY, make_policy
-from siesta.sleep import Budget, SleepSettings, rehearse
-from siesta.store import NewSample, Store, parse_bytes
+from siesta.sleep import Budget, SleepSettings, check_seed, rehearse
+from siesta.store import OVERHEAD_BYTES, NewSample, Recent, Store, parse_bytes
 
 __all__ = ["DEFAULT_IMAGE_SIZE", "IN_MEMORY", "Siesta", "groups"]
 
@@ -68,11 +68,12 @@ class Siesta:
 
     def _load_weights(self) -> None:
         """Takes over the generation that the store points at, and what was taught since."""
-        self._backbone.top.load_state_dict(self._store.weights("top"))
+        snapshot = self._store.snapshot()
+        self._backbone.top.load_state_dict(snapshot.weights["top"])
         self._top = self._backbone.top.to(self._device)
-        self._head = Head.from_state(self._store.weights("head"))
-        self._labels = {record.id: record.label for record in self._store.classes()}
-        self._count_in(self._labels)
+        self._head = Head.from_state(snapshot.weights["head"])
+        self._labels = {record.id: record.label for record in snapshot.classes}
+        self._count_in(snapshot.recent)
 
     # -- making, opening, closing ---------------------------------------------------------------------------------
 
@@ -104,10 +105,11 @@ class Siesta:
         """
         if not MIN_IMAGE_SIZE <= image_size <= _LARGEST_IMAGE:
             raise BadInput(f"an image size lies in {MIN_IMAGE_SIZE}..{_LARGEST_IMAGE} pixels, not {image_size}")
+        check_seed(seed)
         memory_bytes = parse_bytes(memory)
         folder = None if str(path) == IN_MEMORY else Path(path)
-        if folder is not None and folder.exists():
-            raise BadInput(f"{folder} exists already: choose another name or remove it first")
+        if folder is not None:
+            Store.check_free(folder)
         network = make_backbone(backbone, cut)
         fitted = ready_made(network) if base is None else fit_on_folder(network, Path(base), image_size, seed)
         codec = fitted.codec
@@ -191,12 +193,12 @@ class Siesta:
             ]
             stored = self._store.add(samples)
             ids += [sample.id for sample in stored]
-            self._count_in({sample.class_id for sample in stored})
+            self._count_in(self._store.recent({sample.class_id for sample in stored}))
         return ids
 
-    def _count_in(self, class_ids: Iterable[int]) -> None:
+    def _count_in(self, taught: Iterable[Recent]) -> None:
         """Brings the head's running means of some classes up to what the store has."""
-        for recent in self._store.recent(class_ids):
+        for recent in taught:
             self._labels[recent.class_id] = recent.label
             self._head.set_recent(recent.class_id, torch.from_numpy(recent.total.copy()), recent.count)
 
@@ -336,7 +338,7 @@ class Siesta:
             "bytes": {
                 "used": store.bytes_used,
                 "allowed": settings["memory_bytes"],
-                "a_sample": store.bytes_used // len(store) if len(store) else store.code_bytes,
+                "a_sample": store.code_bytes + OVERHEAD_BYTES,
                 "on_disk": store.bytes_on_disk(),
             },
             "backbone": {"name": settings["backbone"], "cut": settings["cut"], "image_size": settings["image_size"]},

@@ -21,14 +21,21 @@ from siesta.contracts import Ids, OnProgress, Progress
 from siesta.errors import BadInput
 from siesta.head import Head, cosine_logits
 
-__all__ = ["Budget", "Rehearsal", "SleepSettings", "batches", "layer_groups", "one_cycle", "rehearse"]
+__all__ = ["Budget", "Rehearsal", "SleepSettings", "batches", "check_seed", "layer_groups", "one_cycle", "rehearse"]
 
 _RISE = 0.3  # share of the sleep in which the rate rises
 _START, _END = 1 / 25, 1 / 25e4  # rate at either end, as a share of its maximum: torch's OneCycleLR defaults
+_LARGEST_BATCH = 65_536
 _FADE = 0.3  # how much a step at the maximal rate fades what was seen before it
 
 Load = Callable[[Ids], tuple[Tensor, Tensor]]
 """Ids (B,) -> latents (B', d, r, s) and head rows (B',) of those that are still stored."""
+
+
+def check_seed(seed: int) -> None:
+    """Refuses what the random generators would not take."""
+    if not 0 <= seed < 2**63:
+        raise BadInput(f"a seed lies in 0..2^63 - 1, not {seed}")
 
 
 @dataclass(frozen=True)
@@ -50,8 +57,9 @@ class SleepSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.batch_size < 1:
-            raise BadInput(f"a batch has at least one sample, not {self.batch_size}")
+        check_seed(self.seed)
+        if not 1 <= self.batch_size <= _LARGEST_BATCH:
+            raise BadInput(f"a batch has 1 to {_LARGEST_BATCH:,} samples, not {self.batch_size}")
         if not (self.rate > 0 and math.isfinite(self.rate)):
             raise BadInput(f"a learning rate is above zero, not {self.rate}")
         if not 0 <= self.mean_share <= 1:
@@ -83,6 +91,8 @@ class Budget:
         amount = updates if updates is not None else seconds
         if amount is None or not (amount > 0 and math.isfinite(amount)):
             raise BadInput(f"a sleep needs a budget above zero, not {amount}")
+        if updates is not None and not isinstance(updates, int):
+            raise BadInput(f"a number of updates is whole, not {updates}")
         return cls(updates=updates, seconds=seconds)
 
 
@@ -213,8 +223,7 @@ def rehearse(
         layer_groups(top, output, settings), lr=0.0, momentum=settings.momentum, weight_decay=settings.weight_decay
     )
     noise = torch.Generator(device).manual_seed(settings.seed)
-    losses: list[float] = []
-    rehearsed: list[Ids] = []
+    done: list[tuple[Ids, float]] = []
     recollection = Recollection(len(head), output.vectors.shape[1], device)
     latents: Tensor | None = None
     interrupted = False
@@ -227,9 +236,8 @@ def rehearse(
             for group in optimizer.param_groups:
                 group["lr"] = group["rate"] * share
             loss, features = _step(top, output, optimizer, latents, rows, settings.dropout, noise)
-            losses.append(loss)
             recollection.add(features, rows, share)
-            rehearsed.append(ids)
+            done.append((ids, loss))
             clock.tick(len(ids))
             if on_progress and on_progress(clock.progress(loss, settings.rate * share)):
                 interrupted = not clock.over()
@@ -238,13 +246,14 @@ def rehearse(
                 break
     except KeyboardInterrupt:
         interrupted = True
-        if latents is None or not losses:
+        if latents is None or not done:
             raise
     with torch.no_grad():
         norm = float(top(latents).norm(dim=1).mean())
     vectors = recollection.blend(output.vectors.detach(), settings.mean_share).cpu()
     consolidated = head.consolidated(vectors, float(output.scale.detach()), norm)
-    return Rehearsal(consolidated, np.concatenate(rehearsed), losses, interrupted)
+    rehearsed = np.concatenate([ids for ids, _ in done])
+    return Rehearsal(consolidated, rehearsed, [loss for _, loss in done], interrupted)
 
 
 def _step(

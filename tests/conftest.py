@@ -8,7 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from hypothesis import settings
 from PIL import Image
+
+settings.register_profile("siesta", derandomize=True, deadline=None)  # the same examples in every run
+settings.load_profile("siesta")
 
 MakePictures = Callable[..., Path]
 

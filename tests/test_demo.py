@@ -23,7 +23,8 @@ def test_a_short_tour_reports_what_happened(tmp_path: Path) -> None:
     assert all(50 < step.after_sleep <= 100 for step in steps[:1])
     assert any(text.startswith("asleep") for text in words)
     draw(steps, tmp_path / "curve.png")
-    assert Image.open(tmp_path / "curve.png").size == (1050, 600)
+    with Image.open(tmp_path / "curve.png") as curve:
+        assert curve.size == (1050, 600)
 
 
 @pytest.mark.slow

@@ -209,6 +209,6 @@ def test_the_head_is_exported_state_only() -> None:
     """The generation's head plus the store's sums is all there is."""
     learner = Siesta.create(":memory:", memory="100KB", image_size=32)
     learner.learn_many(*lesson(3))
-    assert len(Head.from_state(learner._store.weights("head"))) == 0
+    assert len(Head.from_state(learner._store.snapshot().weights["head"])) == 0
     learner.sleep(updates=8, batch_size=8)
-    assert len(Head.from_state(learner._store.weights("head"))) == 3
+    assert len(Head.from_state(learner._store.snapshot().weights["head"])) == 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from typing import Annotated, Any
 
@@ -59,8 +60,11 @@ def root(version: Annotated[bool, typer.Option("--version", help="Print the vers
 
 def main() -> None:
     """Runs a command; exit codes: 0 done, 2 usage, 3 bad input, 4 damaged, 5 busy, 6 in part, 130 interrupted."""
+    for stream in (sys.stdout, sys.stderr):  # a file name need not be text in any encoding
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         app()
     except SiestaError as error:
-        errors.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        errors.print(f"error: {error}", style="red")
         sys.exit(error.exit_code)

@@ -47,9 +47,9 @@ def predict(
     else:
         for answer in answers:
             words = ", ".join(f"{item['label']} {100 * item['score']:.1f} %" for item in answer["top"])
-            console.print(f"{answer['image']}: {words}", markup=False, highlight=False, soft_wrap=True)
+            console.print(f"{answer['image']}: {words}")
     for failure in failed:
-        errors.print(f"skipped: {failure}", style="yellow", markup=False, highlight=False, soft_wrap=True)
+        errors.print(f"skipped: {failure}", style="yellow")
     if failed:
         raise typer.Exit(_DONE_IN_PART)
 
@@ -77,10 +77,10 @@ def evaluate(
     result = score(answers)
     untaught = sorted(set(result["per_class"]) - taught)
     if untaught:
-        errors.print(f"never taught, so always wrong: {', '.join(untaught)}", style="yellow", markup=False)
+        errors.print(f"never taught, so always wrong: {', '.join(untaught)}", style="yellow")
     skipped = [answer.reason for answer in answers if answer.reason]
     for reason in skipped:
-        errors.print(f"skipped: {reason}", style="yellow", markup=False, highlight=False, soft_wrap=True)
+        errors.print(f"skipped: {reason}", style="yellow")
     if as_json:
         print_json(result)
     else:
@@ -94,7 +94,7 @@ def _show_scores(result: dict[str, Any]) -> None:
     rows = [*result["per_class"].items(), ("all", result)]
     for label, scores in rows:
         table.add_row(label, str(scores["n"]), f"{scores['top1']:.1f}", f"{scores['top5']:.1f}")
-    console.print(table)
+    console.print(table, soft_wrap=False)
 
 
 def info(path: PathArgument, as_json: JsonOption = False) -> None:
@@ -114,7 +114,7 @@ def info(path: PathArgument, as_json: JsonOption = False) -> None:
     table = Table("class", "taught", "stored")
     for entry in facts["classes"]:
         table.add_row(entry["label"], f"{entry['taught']:,}", f"{entry['stored']:,}")
-    console.print(table)
+    console.print(table, soft_wrap=False)
     lines = {
         "memory": f"{format_bytes(size['used'])} of {format_bytes(size['allowed'])} used, "
         f"{facts['samples']['stored']:,} of {facts['samples']['capacity']:,} samples",
@@ -124,8 +124,8 @@ def info(path: PathArgument, as_json: JsonOption = False) -> None:
         "sleeps": str(len(facts["sleeps"])),
     }
     for name, words in lines.items():
-        console.print(f"{name:>9}: {words}", highlight=False, soft_wrap=True)
+        console.print(f"{name:>9}: {words}")
     if facts["sleeps"]:
         last = facts["sleeps"][-1]
         words = f"{last['made']}, {last['updates']:,} updates in {last['seconds']:.1f} s"
-        console.print(f"     last: {words}", highlight=False, soft_wrap=True)
+        console.print(f"     last: {words}")

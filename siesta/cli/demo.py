@@ -52,13 +52,13 @@ def demo(
     if as_json:
         print_json([vars(step) for step in steps])
         return
-    console.print(table)
-    console.print(f"Learning curve: {out}", soft_wrap=True)
-    console.print("Try your own pictures, in folders named after what they show:", highlight=False)
+    console.print(table, soft_wrap=False)
+    console.print(f"Learning curve: {out}")
+    console.print("Try your own pictures, in folders named after what they show:")
     for line in (
         "new things.siesta",
         "learn things.siesta FOLDER",
         "sleep things.siesta --minutes 2",
         "predict things.siesta PICTURE",
     ):
-        console.print(f"  siesta {line}", highlight=False)
+        console.print(f"  siesta {line}")

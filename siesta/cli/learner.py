@@ -47,7 +47,7 @@ def new(
         print_json(facts)
     else:
         room = facts["samples"]["capacity"]
-        console.print(f"Made {path}: room for {room:,} samples. Teach it: siesta learn {path} FOLDER", soft_wrap=True)
+        console.print(f"Made {path}: room for {room:,} samples. Teach it: siesta learn {path} FOLDER")
 
 
 def learn(
@@ -78,7 +78,7 @@ def learn(
             errors.print(f"Stopped: {counts['learned']:,} learned and safe. Run it again to go on.")
             raise typer.Exit(_INTERRUPTED) from None
     for reason in unreadable:
-        errors.print(f"skipped: {reason}", style="yellow", markup=False, highlight=False, soft_wrap=True)
+        errors.print(f"skipped: {reason}", style="yellow")
     if as_json:
         names = ("learned", "known", "unreadable")
         print_json({**{name: counts[name] for name in names}, "skipped": unreadable})

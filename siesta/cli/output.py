@@ -1,4 +1,4 @@
-"""How commands talk: results to stdout, everything else to stderr."""
+"""How commands talk: results to stdout, everything else to stderr; labels and paths are text, never markup."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 __all__ = ["console", "counting", "errors", "print_json", "sleeping"]
 
-console = Console()
-errors = Console(stderr=True)
+console = Console(markup=False, highlight=False, soft_wrap=True)
+errors = Console(stderr=True, markup=False, highlight=False, soft_wrap=True)
 
 
 def print_json(value: Any) -> None:

@@ -17,9 +17,9 @@ def labelled_files(folder: Path) -> list[tuple[Path, str]]:
     found = [
         (file, label.name)
         for label in sorted(folder.iterdir())
-        if label.is_dir() and not label.name.startswith(".")
+        if label.is_dir() and not _hidden(Path(label.name))
         for file in sorted(label.iterdir())
-        if file.is_file() and not file.name.startswith(".")
+        if file.is_file() and not _hidden(Path(file.name))
     ]
     if not found:
         raise BadInput(f"{folder} has no pictures: it should look like {folder}/<label>/<picture>.jpg")
@@ -27,14 +27,26 @@ def labelled_files(folder: Path) -> list[tuple[Path, str]]:
 
 
 def picture_files(folder: Path) -> list[Path]:
-    """Every picture file anywhere below `folder`, in sorted order."""
+    """Every picture file anywhere below `folder`, in sorted order; hidden ones are left out."""
     _check(folder)
-    found = sorted(file for file in folder.rglob("*") if file.suffix.lower() in _SUFFIXES and file.is_file())
+    found = sorted(
+        file
+        for file in folder.rglob("*")
+        if file.suffix.lower() in _SUFFIXES and file.is_file() and not _hidden(file.relative_to(folder))
+    )
     if not found:
         raise BadInput(f"{folder} has no picture files ({', '.join(sorted(_SUFFIXES))})")
     return found
 
 
+def _hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
+
+
 def _check(folder: Path) -> None:
-    if not folder.is_dir():
+    try:
+        found = folder.is_dir()
+    except (OSError, ValueError):  # a name that no disk can hold
+        found = False
+    if not found:
         raise BadInput(f"{folder} is not a folder: give one that holds pictures")

@@ -2,6 +2,15 @@
 
 from siesta.store.labels import clean_label
 from siesta.store.sizes import format_bytes, parse_bytes
-from siesta.store.store import ClassRecord, NewSample, Store
+from siesta.store.store import OVERHEAD_BYTES, ClassRecord, NewSample, Recent, Store
 
-__all__ = ["ClassRecord", "NewSample", "Store", "clean_label", "format_bytes", "parse_bytes"]
+__all__ = [
+    "OVERHEAD_BYTES",
+    "ClassRecord",
+    "NewSample",
+    "Recent",
+    "Store",
+    "clean_label",
+    "format_bytes",
+    "parse_bytes",
+]

@@ -70,9 +70,14 @@ def replace_folder(path: Path, fill: Mapping[str, Tensors]) -> dict[str, str]:
     for leftover in (partial, path):
         if leftover.exists():
             shutil.rmtree(leftover)
-    partial.mkdir(parents=True)
-    hashes = {name: write_tensors(partial / f"{name}.safetensors", tensors) for name, tensors in fill.items()}
-    partial.rename(path)
+    path.parent.mkdir(exist_ok=True)
+    try:
+        partial.mkdir()
+        hashes = {name: write_tensors(partial / f"{name}.safetensors", tensors) for name, tensors in fill.items()}
+        partial.rename(path)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
     sync_folder(path.parent)
     return hashes
 
@@ -102,8 +107,12 @@ class WriterLock:
             owner = os.pread(self._file, 20, 0).decode("ascii", "replace").strip()
             os.close(self._file)
             raise Busy(f"{folder} is being written by process {owner}: wait for it or stop it") from None
-        os.ftruncate(self._file, 0)
-        os.pwrite(self._file, str(os.getpid()).encode("ascii"), 0)
+        try:
+            os.ftruncate(self._file, 0)
+            os.pwrite(self._file, str(os.getpid()).encode("ascii"), 0)
+        except OSError:
+            os.close(self._file)
+            raise
 
     def release(self) -> None:
         """Lets the next writer in."""

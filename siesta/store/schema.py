@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -60,30 +61,35 @@ def connect(file: Path | None, *, read_only: bool) -> sqlite3.Connection:
     """Opens the database of a learner (None: in memory) with its format unchecked."""
     if file is None:
         return _prepared(sqlite3.connect(":memory:", isolation_level=None))
-    address = f"file:{quote(str(file.resolve()))}"
+    address = f"file:{quote(os.fsencode(file.resolve()))}"
     if not read_only:
-        connection = _prepared(sqlite3.connect(f"{address}?mode=rwc", uri=True, isolation_level=None))
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")
-        return connection
-    connection = _prepared(sqlite3.connect(f"{address}?mode=ro", uri=True, isolation_level=None))
+        return _prepared(sqlite3.connect(f"{address}?mode=rwc", uri=True, isolation_level=None))
     try:
-        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except sqlite3.OperationalError:  # a read-only disk has no room for the shared-memory file of a WAL
-        connection.close()
-        connection = _prepared(sqlite3.connect(f"{address}?immutable=1", uri=True, isolation_level=None))
-    return connection
+        return _prepared(sqlite3.connect(f"{address}?mode=ro", uri=True, isolation_level=None))
+    except sqlite3.OperationalError:
+        # a read-only or full disk has no room for a WAL's shared memory; where no WAL is left, none is needed
+        wal = file.with_name(f"{file.name}-wal")
+        if wal.exists() and wal.stat().st_size:
+            raise
+        return _prepared(sqlite3.connect(f"{address}?immutable=1", uri=True, isolation_level=None))
 
 
 def _prepared(connection: sqlite3.Connection) -> sqlite3.Connection:
-    connection.execute("PRAGMA page_size = 16384")  # codes of 1.5 KB waste little of a large page
-    connection.execute("PRAGMA cache_size = -32768")  # KiB
-    connection.execute("PRAGMA busy_timeout = 10000")
+    try:
+        connection.execute("PRAGMA page_size = 16384")  # codes of 1.5 KB waste little of a large page
+        connection.execute("PRAGMA cache_size = -32768")  # KiB
+        connection.execute("PRAGMA busy_timeout = 10000")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.Error:
+        connection.close()
+        raise
     return connection
 
 
 def make_tables(connection: sqlite3.Connection) -> None:
     """Fills an empty database."""
+    connection.execute("PRAGMA journal_mode = WAL")
     connection.executescript(_TABLES)
     connection.execute(f"PRAGMA application_id = {_APPLICATION}")
     connection.execute(f"PRAGMA user_version = {FORMAT}")
@@ -104,8 +110,12 @@ def database_errors(path: Path | None) -> Iterator[None]:
     """Turns SQLite's refusals into a sentence about the learner at `path`."""
     try:
         yield
+    except sqlite3.ProgrammingError:  # a closed store, another thread: the caller's bug, not the file's
+        raise
     except sqlite3.OperationalError as error:
         words = str(error)
+        if "no such table" in words or "no such column" in words:
+            raise Damaged(f"{path}/store.sqlite is damaged ({words}): restore it from a copy of the learner") from error
         if "full" in words:
             raise BadInput(f"the disk of {path} is full: nothing was changed, free some room and try again") from error
         if "readonly" in words or "unable to open" in words:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 
 from siesta.errors import BadInput
 
@@ -27,7 +28,7 @@ def parse_bytes(size: str | int) -> int:
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", size)
     if match is None or match[2].upper() not in _UNITS:
         raise BadInput(f"'{size}' is not a size: write it like 64MB or 2GiB")
-    return int(float(match[1]) * _UNITS[match[2].upper()])
+    return int(Decimal(match[1]) * _UNITS[match[2].upper()])
 
 
 def format_bytes(count: int) -> str:
@@ -38,6 +39,6 @@ def format_bytes(count: int) -> str:
         ('64.0 MB', '1.6 KB')
     """
     for unit in ("TB", "GB", "MB", "KB"):
-        if count >= _UNITS[unit]:
+        if count >= 0.99995 * _UNITS[unit]:  # what would round to 1000 of the next smaller unit
             return f"{count / _UNITS[unit]:.1f} {unit}"
     return f"{count} B"

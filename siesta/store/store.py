@@ -26,7 +26,7 @@ from siesta.errors import BadInput, Damaged
 from siesta.store import files, schema
 from siesta.store.labels import clean_label
 
-__all__ = ["OVERHEAD_BYTES", "ClassRecord", "NewSample", "Recent", "Store", "Stored"]
+__all__ = ["OVERHEAD_BYTES", "ClassRecord", "NewSample", "Recent", "Snapshot", "Store", "Stored"]
 
 OVERHEAD_BYTES = 32
 """What a sample counts in the budget beside its codes: ids, class, counters."""
@@ -76,6 +76,16 @@ class Recent:
     total: npt.NDArray[np.float64]
 
 
+@dataclass(frozen=True)
+class Snapshot:
+    """A learner at one moment: weights by file name, all classes, and what was taught since the last sleep."""
+
+    generation: int
+    weights: dict[str, dict[str, Tensor]]
+    classes: list[ClassRecord]
+    recent: list[Recent]
+
+
 class Store:
     """Samples under a byte budget. Made by `create`, found again by `open`; `path` None keeps all in RAM."""
 
@@ -85,11 +95,15 @@ class Store:
         self._connection = connection
         self._lock = lock
         self._in_memory: dict[str, Tensors] = {}
-        self.settings: dict[str, Any] = {
-            name: json.loads(value) for name, value in connection.execute("SELECT name, value FROM settings")
-        }
-        self.code_bytes = int(self.settings["code_bytes"])
-        self.capacity = int(self.settings["memory_bytes"]) // (self.code_bytes + OVERHEAD_BYTES)
+        try:
+            rows = connection.execute("SELECT name, value FROM settings")
+            self.settings: dict[str, Any] = {name: json.loads(value) for name, value in rows}
+            self.code_bytes = int(self.settings["code_bytes"])
+            self.capacity = int(self.settings["memory_bytes"]) // (self.code_bytes + OVERHEAD_BYTES)
+        except (KeyError, TypeError, ValueError) as error:
+            raise Damaged(
+                f"{path}/store.sqlite has lost its settings: restore it from a copy of the learner"
+            ) from error
         (count,) = connection.execute("SELECT coalesce(sum(stored), 0) FROM classes").fetchone()
         self._count = int(count)
 
@@ -121,8 +135,7 @@ class Store:
             store = cls(None, connection, None)
             store._in_memory = {**constant, **generation}
             return store
-        if path.exists() or path.is_symlink():
-            raise BadInput(f"{path} exists already: choose another name or remove it first")
+        cls.check_free(path)
         partial = path.with_name(f".{path.name}.partial")
         with files.disk_errors(path), schema.database_errors(path):
             try:
@@ -137,6 +150,15 @@ class Store:
                 shutil.rmtree(partial, ignore_errors=True)
                 raise
         return cls.open(path)
+
+    @staticmethod
+    def check_free(path: Path) -> None:
+        """Refuses a path at which no store can be made."""
+        with files.disk_errors(path):
+            if path.exists() or path.is_symlink():
+                raise BadInput(f"{path} exists already: choose another name or remove it first")
+            if not path.parent.is_dir():
+                raise BadInput(f"the folder {path.parent} does not exist: make it first")
 
     @staticmethod
     def _fill(
@@ -154,10 +176,11 @@ class Store:
     @classmethod
     def open(cls, path: Path, *, read_only: bool = False) -> Store:
         """Opens a store on disk; a second writer is refused, readers never are."""
-        if not path.exists():
-            raise BadInput(f"there is no learner at {path}: make one with `siesta new {path}`")
-        if not (path / _DATABASE).is_file():
-            raise BadInput(f"{path} is not a siesta learner: make one with `siesta new`")
+        with files.disk_errors(path):
+            if not path.exists():
+                raise BadInput(f"there is no learner at {path}: make one with `siesta new {path}`")
+            if not (path / _DATABASE).is_file():
+                raise BadInput(f"{path} is not a siesta learner: make one with `siesta new`")
         lock = None
         if not read_only:
             with files.disk_errors(path):
@@ -167,13 +190,21 @@ class Store:
                 connection = schema.connect(path / _DATABASE, read_only=read_only)
                 schema.check_format(connection, path)
                 store = cls(path, connection, lock)
+                if not read_only:
+                    store._remove_old_generations()
         except BaseException:
             if lock is not None:
                 lock.release()
             raise
-        if not read_only:
-            store._remove_old_generations()
         return store
+
+    @property
+    def _read_only(self) -> bool:
+        return self.path is not None and self._lock is None
+
+    def _check_writable(self) -> None:
+        if self._read_only:
+            raise BadInput(f"{self.path} cannot be written to: it was opened read-only")
 
     def close(self) -> None:
         """Ends the connection; a writer's lock is freed."""
@@ -185,12 +216,15 @@ class Store:
     # -- samples --------------------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
+        if self._read_only:  # a writer elsewhere may have added some
+            with self._errors():
+                (self._count,) = self._connection.execute("SELECT coalesce(sum(stored), 0) FROM classes").fetchone()
         return self._count
 
     @property
     def bytes_used(self) -> int:
         """What the stored samples count in the budget."""
-        return self._count * (self.code_bytes + OVERHEAD_BYTES)
+        return len(self) * (self.code_bytes + OVERHEAD_BYTES)
 
     def bytes_on_disk(self) -> int:
         """What all files of the learner take."""
@@ -201,6 +235,7 @@ class Store:
 
         Each sample's feature is added to its class's running sum, in order.
         """
+        self._check_writable()
         count, stored, sums = self._count, [], _Sums(self._connection)
         with self._errors(), schema.transaction(self._connection):
             for sample in samples:
@@ -329,14 +364,30 @@ class Store:
             (number,) = self._connection.execute("SELECT max(number) FROM generations").fetchone()
         return int(number)
 
-    def weights(self, name: str) -> dict[str, Tensor]:
-        """Tensors of a file of the generation in use."""
+    def snapshot(self) -> Snapshot:
+        """The generation in use with what was taught since, all of one moment, even while a writer swaps."""
+        with self._errors():
+            self._connection.execute("BEGIN")
+            try:
+                number, hashes = self._connection.execute(
+                    "SELECT number, hashes FROM generations ORDER BY number DESC LIMIT 1"
+                ).fetchone()
+                classes = self.classes()
+                recent = self.recent(record.id for record in classes)
+            finally:
+                self._connection.execute("COMMIT")
+        try:
+            return Snapshot(number, self._read_generation(number, json.loads(hashes)), classes, recent)
+        except Damaged:
+            if self.generation() == number:
+                raise
+            return self.snapshot()  # two swaps went by while we read, and our files with them
+
+    def _read_generation(self, number: int, hashes: Mapping[str, str]) -> dict[str, dict[str, Tensor]]:
         if self.path is None:
-            return dict(self._in_memory[name])
-        number = self.generation()
-        (hashes,) = self._connection.execute("SELECT hashes FROM generations WHERE number = ?", (number,)).fetchone()
-        path = self.path / "generations" / _folder(number) / f"{name}.safetensors"
-        return files.read_tensors(path, json.loads(hashes)[name])
+            return {name: dict(tensors) for name, tensors in self._in_memory.items()}
+        folder = self.path / "generations" / _folder(number)
+        return {name: files.read_tensors(folder / f"{name}.safetensors", sha256) for name, sha256 in hashes.items()}
 
     def swap(self, tensors: Mapping[str, Tensors], rehearsed: Ids, report: Mapping[str, Any]) -> None:
         """Puts new weights in use: written beside the old ones, then pointed at in one transaction.
@@ -348,6 +399,7 @@ class Store:
             rehearsed: Every id that was rehearsed, repeats included.
             report: JSON values to keep about the sleep.
         """
+        self._check_writable()
         number, hashes = self.generation() + 1, {}
         if self.path is not None:
             with files.disk_errors(self.path):
@@ -379,6 +431,10 @@ class Store:
         if self.path is None:
             return
         newest = self.generation()
+        if not (self.path / "generations" / _folder(newest)).is_dir():
+            raise Damaged(
+                f"{self.path}/generations/{_folder(newest)} is missing: restore it from a copy of the learner"
+            )
         kept = {_folder(number) for number in range(newest - _KEPT_GENERATIONS + 1, newest + 1)}
         for folder in (self.path / "generations").iterdir():
             if folder.name not in kept:

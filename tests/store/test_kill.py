@@ -63,7 +63,7 @@ class State:
         rows = zip(*(column.tolist() for column in columns), codes, strict=True)
         classes = tuple(store.classes())
         recent = store.recent(record.id for record in classes)
-        tensors = {**store.weights("top"), **store.weights("head")}
+        tensors = {**store.snapshot().weights["top"], **store.snapshot().weights["head"]}
         return cls(
             samples=tuple((sample, owner, times, code.tobytes()) for sample, owner, times, code in rows),
             classes=classes,

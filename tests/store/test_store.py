@@ -204,7 +204,7 @@ class StoreAgainstModel(RuleBasedStateMachine):
     @invariant()
     def the_newest_weights_are_in_use(self) -> None:
         assert self.store.generation() == self.generation
-        assert torch.equal(self.store.weights("head")["h"], torch.tensor([self.generation]))
+        assert torch.equal(self.store.snapshot().weights["head"]["h"], torch.tensor([self.generation]))
         assert [report["n"] for report in self.store.reports()] == list(range(1, self.generation + 1))
 
     def teardown(self) -> None:
@@ -256,7 +256,7 @@ def test_disk_and_ram_are_the_same_and_reopening_changes_nothing(
         assert everything(again) == before
         assert again.settings.items() >= with_settings.items()
         assert again.generation() == in_ram.generation()
-        assert torch.equal(again.weights("top")["t"], in_ram.weights("top")["t"])
+        assert torch.equal(again.snapshot().weights["top"]["t"], in_ram.snapshot().weights["top"]["t"])
         assert torch.equal(again.constant("bottom")["w"], torch.arange(4.0))
         again.close()
     in_ram.close()
@@ -462,7 +462,7 @@ def test_a_damaged_tensor_file_is_named(path: Path, name: str, damage: str) -> N
     store = Store.open(path, read_only=True)
     with pytest.raises(Damaged, match=name) as caught:
         store.constant("bottom")
-        store.weights("top")
+        store.snapshot().weights["top"]
     assert one_sentence(caught.value)
     store.close()
 
@@ -470,7 +470,7 @@ def test_a_damaged_tensor_file_is_named(path: Path, name: str, damage: str) -> N
 def test_missing_generations_are_damage(path: Path) -> None:
     shutil.rmtree(path / "generations")
     with pytest.raises(Damaged, match="generations"):
-        Store.open(path).weights("top")
+        Store.open(path).snapshot().weights["top"]
 
 
 @pytest.mark.parametrize("read_only", [True, False])
@@ -515,7 +515,7 @@ def test_no_flipped_bytes_crash_it(path: Path, where: float, value: int, length:
         store = Store.open(path, read_only=True)
         try:
             everything(store)
-            store.weights("top")
+            store.snapshot().weights["top"]
             store.reports()
         finally:
             store.close()
@@ -754,7 +754,7 @@ def _swap_when_full(path: Path) -> None:
     refused(lambda: store.swap(big, np.array([1]), {}))
     assert everything(store) == before
     assert store.generation() == 0
-    assert torch.equal(store.weights("top")["t"], weights(0)["top"]["t"])
+    assert torch.equal(store.snapshot().weights["top"]["t"], weights(0)["top"]["t"])
     assert [folder.name for folder in (path / "s" / "generations").iterdir()] == ["000000"], "room was not given back"
     ballast.unlink()
     store.swap(big, np.array([1]), {})
