@@ -288,7 +288,7 @@ def test_new_refuses(made: Path, tmp_path: Path, words: str, options: list[str])
         ("above zero", ["--seconds", "0"]),
         ("above zero", ["--minutes", "inf"]),
         ("no policy 'wild'.*balanced_uniform", ["--updates", "5", "--policy", "wild"]),
-        ("at least one sample", ["--updates", "5", "--batch-size", "0"]),
+        ("a batch has 1 to", ["--updates", "5", "--batch-size", "0"]),
         ("rate", ["--updates", "5", "--lr", "-1"]),
         ("seed", ["--updates", "5", "--seed", "-1"]),
     ],
