@@ -11,14 +11,14 @@ that one checkpoint serves all cuts. At cuts 3 and 5 the top therefore has a few
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 
 from torch import nn
 
 from siesta.backbones.layers import ConvNorm, InvertedResidual, Pool, SqueezeExcite, batch_normed, group_normed
 from siesta.backbones.layouts import Layout, timm_mobilenet, torchvision_mobilenet_v3
-from siesta.backbones.recipe import FROZEN_NORM, IMAGENET, Recipe
-from siesta.contracts import SleepDefaults
+from siesta.backbones.recipe import FROZEN_NORM, GROUP_NORM, IMAGENET, Recipe
 
 __all__ = ["MODIFIED", "PLAIN"]
 
@@ -80,25 +80,21 @@ def _plain() -> Iterator[nn.Module]:
     return _layers(lambda _: _batch_normed, lambda index: nn.ReLU if 1 <= index <= 6 else nn.Hardswish, nn.ReLU)
 
 
-_CUTS = {3: (56, 56, 24), 5: (28, 28, 40), 8: (14, 14, 80), 14: (7, 7, 160)}
-_TIMM = timm_mobilenet((1, 2, 3, 4, 2, 3), ("blocks.6.0.conv", "blocks.6.0.bn1", "conv_head"))
-
-MODIFIED = Recipe(
-    layers=_modified,
-    features=_FEATURES,
-    default_cut=8,
-    cuts=_CUTS,
-    scaling=IMAGENET,
-    defaults=SleepDefaults(rate=0.2, layer_decay=0.99, scale=16.0, dropout=0.2),
-    layouts={"reference": Layout(torchvision_mobilenet_v3)},
-)
-
 PLAIN = Recipe(
     layers=_plain,
     features=_FEATURES,
     default_cut=8,
-    cuts=_CUTS,
+    cuts={3: (56, 56, 24), 5: (28, 28, 40), 8: (14, 14, 80), 14: (7, 7, 160)},
     scaling=IMAGENET,
     defaults=FROZEN_NORM,
-    layouts={"torchvision": Layout(torchvision_mobilenet_v3), "timm": Layout(_TIMM, norm_eps=1e-5)},
+    layouts={
+        "torchvision": Layout(torchvision_mobilenet_v3),
+        "timm": Layout(
+            timm_mobilenet((1, 2, 3, 4, 2, 3), ("blocks.6.0.conv", "blocks.6.0.bn1", "conv_head")), norm_eps=1e-5
+        ),
+    },
+)
+
+MODIFIED = replace(
+    PLAIN, layers=_modified, defaults=GROUP_NORM, layouts={"reference": Layout(torchvision_mobilenet_v3)}
 )

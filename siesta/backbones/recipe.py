@@ -10,13 +10,16 @@ from torch import nn
 from siesta.backbones.layouts import Layout
 from siesta.contracts import Scaling, SleepDefaults
 
-__all__ = ["FROZEN_NORM", "IMAGENET", "Recipe"]
+__all__ = ["FROZEN_NORM", "GROUP_NORM", "IMAGENET", "Recipe"]
 
 IMAGENET = Scaling(mean=(123.675, 116.28, 103.53), std=(58.395, 57.12, 57.375))
 """Mean and spread of ImageNet's pixels: what torchvision's weights expect."""
 
 FROZEN_NORM = SleepDefaults(rate=0.01, layer_decay=0.99, scale=16.0, dropout=0.2)
 """For a top with batch norm, whose statistics stay frozen asleep: it bears no high rate."""
+
+GROUP_NORM = SleepDefaults(rate=0.2, layer_decay=0.99, scale=16.0, dropout=0.2)
+"""For a top with group norm and weight standardisation: the paper's values."""
 
 
 @dataclass(frozen=True)

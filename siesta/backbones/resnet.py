@@ -16,8 +16,7 @@ from torch.nn import functional as F
 
 from siesta.backbones.layers import ConvNorm, Pool, batch_normed, group_normed
 from siesta.backbones.layouts import Layout, torchvision_resnet
-from siesta.backbones.recipe import FROZEN_NORM, IMAGENET, Recipe
-from siesta.contracts import SleepDefaults
+from siesta.backbones.recipe import FROZEN_NORM, GROUP_NORM, IMAGENET, Recipe
 
 __all__ = ["RESNET18", "RESNET18_GN", "BasicBlock"]
 
@@ -65,5 +64,5 @@ RESNET18 = Recipe(
 RESNET18_GN = replace(
     RESNET18,
     layers=partial(_layers, partial(group_normed, norm_groups=32)),
-    defaults=SleepDefaults(rate=0.2, layer_decay=0.99, scale=16.0, dropout=0.0),
+    defaults=replace(GROUP_NORM, dropout=0.0),
 )
