@@ -71,15 +71,17 @@ class Backbone:
         features: Length of z.
         scaling: What `bottom` expects its pixels to be.
         defaults: Training values that suit this network.
+        ignored: What the file of its weights held besides, such as an output layer.
     """
 
     name: str
     cut: int
-    bottom: nn.Module
+    bottom: nn.Sequential
     top: nn.Sequential
     features: int
     scaling: Scaling
     defaults: SleepDefaults
+    ignored: tuple[str, ...] = ()
 
     def latent_shape(self, image_size: int) -> tuple[int, int, int]:
         """Shape (d, r, s) of Z for square pictures of `image_size` pixels."""

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from siesta.backbones import DEFAULT_BACKBONE, MIN_IMAGE_SIZE, make_backbone
+from siesta.backbones import DEFAULT_BACKBONE, MIN_IMAGE_SIZE, PUBLISHED, RANDOM, make_backbone
 from siesta.codecs import CODECS
 from siesta.contracts import Ids, OnProgress, Policy, Prediction, SleepReport
 from siesta.errors import BadInput
@@ -58,7 +58,7 @@ class Siesta:
         self._store = store
         self._device = torch.device(device)
         settings = store.settings
-        backbone = make_backbone(settings["backbone"], settings["cut"], pretrained=False)
+        backbone = make_backbone(settings["backbone"], settings["cut"], weights=RANDOM)
         backbone.bottom.load_state_dict(store.constant("bottom"))
         self._backbone = backbone
         self._bottom = backbone.bottom.to(self._device)
@@ -85,6 +85,7 @@ class Siesta:
         memory: str | int = "64MB",
         backbone: str = DEFAULT_BACKBONE,
         cut: int | None = None,
+        weights: str | Path = PUBLISHED,
         image_size: int = DEFAULT_IMAGE_SIZE,
         base: str | Path | None = None,
         seed: int = 0,
@@ -97,6 +98,7 @@ class Siesta:
             memory: Bytes for stored samples, as a number or like "64MB".
             backbone: A name from `BACKBONES`.
             cut: Layers below the cut; the backbone's default when None.
+            weights: A file of them, "random", or "published" for those that come with the backbone.
             image_size: Side of the square that pictures are brought to.
             base: A folder of pictures, with or without labels, to fit the codec on; without it the one that comes
                 with the package is used.
@@ -110,7 +112,12 @@ class Siesta:
         folder = None if str(path) == IN_MEMORY else Path(path)
         if folder is not None:
             Store.check_free(folder)
-        network = make_backbone(backbone, cut)
+        network = make_backbone(backbone, cut, weights=weights)
+        if base is None and weights != PUBLISHED:
+            raise BadInput(
+                "a codec has to be fitted to these weights: "
+                "give a folder of pictures to fit one on (base=..., --base FOLDER)"
+            )
         fitted = ready_made(network) if base is None else fit_on_folder(network, Path(base), image_size, seed)
         codec = fitted.codec
         network.top[-1].load_state_dict({"centre": fitted.centre})
@@ -120,6 +127,7 @@ class Siesta:
             settings={
                 "backbone": network.name,
                 "cut": network.cut,
+                "weights": {"from": Path(weights).name, "ignored": network.ignored},
                 "image_size": image_size,
                 "latent_shape": latent_shape,
                 "codec": codec.name,
@@ -341,7 +349,12 @@ class Siesta:
                 "a_sample": store.code_bytes + OVERHEAD_BYTES,
                 "on_disk": store.bytes_on_disk(),
             },
-            "backbone": {"name": settings["backbone"], "cut": settings["cut"], "image_size": settings["image_size"]},
+            "backbone": {
+                "name": settings["backbone"],
+                "cut": settings["cut"],
+                "weights": settings["weights"],
+                "image_size": settings["image_size"],
+            },
             "codec": {"name": settings["codec"], "relative_error": settings["codec_error"]},
             "sleeps": store.reports(),
         }

@@ -11,6 +11,7 @@ import torch
 from PIL import Image
 
 from siesta import Siesta
+from siesta.backbones import RANDOM, make_backbone, save_checkpoint
 from siesta.errors import BadInput, Busy
 from siesta.head import Head
 from siesta.policies import Uniform
@@ -157,19 +158,43 @@ def test_readers_see_a_writer_does_not_hinder_them_and_a_second_writer_is_refuse
         Siesta.open(path)
 
 
-def test_a_codec_is_fitted_on_a_folder_for_any_cut(tmp_path: Path) -> None:
-    base = tmp_path / "base"
-    base.mkdir()
+@pytest.fixture
+def base(tmp_path: Path) -> Path:
+    folder = tmp_path / "base"
+    folder.mkdir()
     for seed in range(24):
         Image.fromarray(np.random.default_rng(seed).integers(0, 255, (32, 32, 3), dtype=np.uint8)).save(
-            base / f"{seed}.png"
+            folder / f"{seed}.png"
         )
+    return folder
+
+
+def test_a_codec_is_fitted_on_a_folder_for_any_cut(base: Path) -> None:
     with pytest.raises(BadInput, match="no fitted codec comes with"):
         Siesta.create(":memory:", cut=5, image_size=32)
     learner = Siesta.create(":memory:", cut=5, image_size=32, base=base)
     learner.learn_many(*lesson(3))
     assert 0 < learner.info()["codec"]["relative_error"] < 1
     assert learner.predict_one(picture("red")).label in COLOURS
+
+
+@pytest.mark.parametrize("name", ["mobilenet_v3_large", "mobilenet_v2"])
+def test_another_backbone_learns_and_sleeps_with_weights_from_a_file(name: str, base: Path, tmp_path: Path) -> None:
+    file = tmp_path / "weights.safetensors"
+    network = make_backbone(name, weights=RANDOM)
+    save_checkpoint(network, file)
+    with pytest.raises(BadInput, match="a codec has to be fitted to these weights"):
+        Siesta.create(":memory:", backbone=name, weights=file, image_size=96)
+    learner = Siesta.create(tmp_path / "x.siesta", backbone=name, weights=file, image_size=96, base=base)
+    assert learner.info()["backbone"]["weights"] == {"from": "weights.safetensors", "ignored": []}
+    bottom = learner._bottom.state_dict()
+    assert all(torch.equal(bottom[tensor], value) for tensor, value in network.bottom.state_dict().items())
+    learner.learn_many(*lesson(3))
+    assert learner.sleep(updates=8, batch_size=4, rate=0.001).top_change > 0
+    answer = learner.predict_one(picture("red"))
+    learner.close()
+    with Siesta.open(tmp_path / "x.siesta") as again:
+        assert again.predict_one(picture("red")) == answer
 
 
 @pytest.mark.parametrize(
@@ -180,6 +205,8 @@ def test_a_codec_is_fitted_on_a_folder_for_any_cut(tmp_path: Path) -> None:
         ({"memory": "10"}, "holds no sample"),
         ({"memory": "lots"}, "not a size"),
         ({"backbone": "vgg"}, "no backbone 'vgg'"),
+        ({"backbone": "resnet18"}, "no weights come with resnet18"),
+        ({"weights": "/nowhere"}, "no file of weights at /nowhere"),
         ({"base": "/nowhere"}, "not a folder"),
     ],
 )

@@ -27,6 +27,9 @@ def new(
     path: Annotated[Path, typer.Argument(help="The folder to make.")],
     backbone: Annotated[str, typer.Option(help="The network.")] = "efficientnet_lite0",
     cut: Annotated[int | None, typer.Option(help="Layers below the cut; the backbone's default if left out.")] = None,
+    weights: Annotated[
+        str, typer.Option(help="A file of weights, published (they come with efficientnet_lite0 only) or random.")
+    ] = "published",
     memory: Annotated[str, typer.Option(help="Bytes for stored samples, like 64MB or 1GiB.")] = "64MB",
     image_size: Annotated[int, typer.Option(help="Side in pixels that pictures are brought to.")] = 224,
     base: Annotated[Path | None, typer.Option(help="A folder of pictures to fit the codec on.")] = None,
@@ -40,9 +43,18 @@ def new(
     from siesta.learner import Siesta
 
     with Siesta.create(
-        path, memory=memory, backbone=backbone, cut=cut, image_size=image_size, base=base, seed=seed
+        path,
+        memory=memory,
+        backbone=backbone,
+        cut=cut,
+        weights=weights,
+        image_size=image_size,
+        base=base,
+        seed=seed,
     ) as learner:
         facts = learner.info()
+    for name in facts["backbone"]["weights"]["ignored"]:
+        errors.print(f"not used: {name} of {weights}", style="yellow", markup=False, highlight=False, soft_wrap=True)
     if as_json:
         print_json(facts)
     else:
