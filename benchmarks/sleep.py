@@ -26,7 +26,7 @@ def run(image_size: int = 224) -> Iterator[Row]:
     settings = learner._store.settings
     latents = torch.randn(BATCH, *settings["latent_shape"])
     targets = torch.arange(BATCH) % CLASSES
-    plain = nn.Sequential(copy.deepcopy(learner._top), nn.Linear(1280, CLASSES))
+    plain = nn.Sequential(copy.deepcopy(learner._backbone.top), nn.Linear(1280, CLASSES))
     optimizer = torch.optim.SGD(plain.parameters(), lr=1e-4, momentum=0.9)
 
     def eager() -> None:

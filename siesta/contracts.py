@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # policies, and with them the command line's help, do without
 __all__ = [
     "Backbone",
     "Codec",
+    "Engine",
     "Ids",
     "Memory",
     "OnProgress",
@@ -117,6 +118,15 @@ class Codec(Protocol):
 
     def state(self) -> dict[str, Tensor]:
         """Everything needed to make this codec again, as tensors."""
+        ...
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """Runs a network that does not learn just now."""
+
+    def run(self, inputs: Tensor) -> Tensor:
+        """(B, C, H, W) -> the network's output for each of the B."""
         ...
 
 

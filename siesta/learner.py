@@ -16,8 +16,10 @@ import torch
 from torch import Tensor, nn
 
 from siesta.backbones import DEFAULT_BACKBONE, MIN_IMAGE_SIZE, PUBLISHED, RANDOM, make_backbone
+from siesta.backbones.frozen_norm import with_frozen_norms
 from siesta.codecs import CODECS
-from siesta.contracts import Ids, OnProgress, Policy, Prediction, SleepReport
+from siesta.contracts import Backbone, Engine, Ids, OnProgress, Policy, Prediction, SleepReport
+from siesta.engines import choose_engine, folded, graph_of, make_engine
 from siesta.errors import BadInput
 from siesta.fitting import fit_on_folder, ready_made
 from siesta.head import Head
@@ -53,7 +55,7 @@ class Siesta:
         4
     """
 
-    def __init__(self, store: Store, device: str = "cpu") -> None:
+    def __init__(self, store: Store, device: str = "cpu", engine: str | None = None) -> None:
         """Wakes up what is in a store; use `create` or `open`."""
         self._store = store
         self._device = torch.device(device)
@@ -61,16 +63,23 @@ class Siesta:
         backbone = make_backbone(settings["backbone"], settings["cut"], weights=RANDOM)
         backbone.bottom.load_state_dict(store.constant("bottom"))
         self._backbone = backbone
-        self._bottom = backbone.bottom.to(self._device)
         self._codec = CODECS[settings["codec"]].from_state(store.constant("codec")).to(self._device)
         self._latent_shape: tuple[int, int, int] = tuple(settings["latent_shape"])
+        self._engine = choose_engine(engine, self._device)
+        self._graphs = store.constant("graphs")
+        self._bottom = self._running(backbone.bottom, "bottom")
         self._load_weights()
+
+    def _running(self, network: nn.Sequential, name: str) -> Engine:
+        """An engine that runs the bottom or the top as it is now."""
+        graph = self._graphs[name].numpy().tobytes() if name in self._graphs else None
+        return make_engine(self._engine, network, graph, self._device)
 
     def _load_weights(self) -> None:
         """Takes over the generation that the store points at, and what was taught since."""
         snapshot = self._store.snapshot()
         self._backbone.top.load_state_dict(snapshot.weights["top"])
-        self._top = self._backbone.top.to(self._device)
+        self._top = self._running(self._backbone.top, "top")
         self._head = Head.from_state(snapshot.weights["head"])
         self._labels = {record.id: record.label for record in snapshot.classes}
         self._count_in(snapshot.recent)
@@ -90,6 +99,7 @@ class Siesta:
         base: str | Path | None = None,
         seed: int = 0,
         device: str = "cpu",
+        engine: str | None = None,
     ) -> Siesta:
         """Makes an empty learner.
 
@@ -104,6 +114,7 @@ class Siesta:
                 with the package is used.
             seed: Starts every random stream of this learner.
             device: Where torch computes.
+            engine: What runs the network awake: "onnx" or "torch"; when None, onnx on a CPU and torch elsewhere.
         """
         if not MIN_IMAGE_SIZE <= image_size <= _LARGEST_IMAGE:
             raise BadInput(f"an image size lies in {MIN_IMAGE_SIZE}..{_LARGEST_IMAGE} pixels, not {image_size}")
@@ -136,20 +147,26 @@ class Siesta:
                 "memory_bytes": memory_bytes,
                 "seed": seed,
             },
-            constant={"bottom": network.bottom.state_dict(), "codec": codec.state()},
+            constant={
+                "bottom": network.bottom.state_dict(),
+                "codec": codec.state(),
+                "graphs": graphs(network, image_size) if choose_engine(engine, torch.device(device)) == "onnx" else {},
+            },
             generation={
                 "top": network.top.state_dict(),
                 "head": Head.empty(network.features, network.defaults.scale).state(),
             },
         )
-        return cls(store, device)
+        return cls(store, device, engine)
 
     @classmethod
-    def open(cls, path: str | Path, *, read_only: bool = False, device: str = "cpu") -> Siesta:
+    def open(
+        cls, path: str | Path, *, read_only: bool = False, device: str = "cpu", engine: str | None = None
+    ) -> Siesta:
         """Opens a learner on disk; read-only it can be asked but not taught, and never hinders a writer."""
         store = Store.open(Path(path), read_only=read_only)
         try:
-            return cls(store, device)
+            return cls(store, device, engine)
         except BaseException:
             store.close()
             raise
@@ -237,14 +254,12 @@ class Siesta:
     @torch.inference_mode()
     def _encode(self, pixels: Sequence[Pixels]) -> Tensor:
         """Pictures -> codes (B, code_bytes) uint8."""
-        batch = scaled(pixels, self._backbone.scaling).to(self._device)
-        return self._codec.encode(self._bottom(batch)).cpu()
+        return self._codec.encode(self._bottom.run(scaled(pixels, self._backbone.scaling))).cpu()
 
     @torch.inference_mode()
     def _features(self, codes: Tensor) -> Tensor:
         """Features z (B, D) of codes: always from what can be reconstructed, awake and asleep alike."""
-        features: Tensor = self._top(self._decode(codes))
-        return features.cpu()
+        return self._top.run(self._decode(codes)).cpu()
 
     def _decode(self, codes: Tensor) -> Tensor:
         return self._codec.decode(codes.to(self._device), self._latent_shape)
@@ -307,13 +322,13 @@ class Siesta:
         memory = self._store.memory()
         rows = _row_of_sample(memory.ids, memory.classes, self._head)
         picks = chosen.picks(memory, np.random.default_rng((settings.seed, _PLAN)))
-        top = copy.deepcopy(self._top).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        top = copy.deepcopy(self._backbone.top).to(self._device, memory_format=torch.channels_last)  # type: ignore[call-overload]
 
         def load(ids: Ids) -> tuple[Tensor, Tensor]:
             present, codes = self._store.get(ids)
             return self._decode(torch.from_numpy(codes.copy())), rows(ids[present]).to(self._device)
 
-        result = rehearse(top, self._head, picks, load, budget, settings, on_progress)
+        result = rehearse(with_frozen_norms(top), self._head, picks, load, budget, settings, on_progress)
         edge = max(len(result.losses) // 10, 1)
         report = SleepReport(
             generation=sleeps + 1,
@@ -324,7 +339,7 @@ class Siesta:
             new_classes=len(memory.new_classes),
             loss_before=float(np.mean(result.losses[:edge])),
             loss_after=float(np.mean(result.losses[-edge:])),
-            top_change=_change(self._top, top),
+            top_change=_change(self._backbone.top, top),
             interrupted=result.interrupted,
             settings={"policy": policy if isinstance(policy, str) else type(policy).__name__, **vars(settings)},
         )
@@ -358,6 +373,19 @@ class Siesta:
             "codec": {"name": settings["codec"], "relative_error": settings["codec_error"]},
             "sleeps": store.reports(),
         }
+
+
+def graphs(network: Backbone, image_size: int) -> dict[str, Tensor]:
+    """The structures of bottom and top for the onnx engine, as bytes (N,); a network without weights needs none."""
+    parts = {
+        "bottom": (network.bottom, (3, image_size, image_size)),
+        "top": (network.top, network.latent_shape(image_size)),
+    }
+    return {
+        name: torch.frombuffer(bytearray(graph_of(folded(part), shape)), dtype=torch.uint8)
+        for name, (part, shape) in parts.items()
+        if part.state_dict()
+    }
 
 
 def _row_of_sample(ids: Ids, classes: np.ndarray[Any, np.dtype[np.int32]], head: Head) -> Any:

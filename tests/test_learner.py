@@ -97,7 +97,7 @@ def test_the_same_seed_gives_the_same_weights() -> None:
         learner = Siesta.create(":memory:", memory="100KB", image_size=32)
         learner.learn_many(*lesson(5))
         learner.sleep(updates=32, batch_size=8, seed=seed)
-        weights.append(next(learner._top.parameters()).detach().clone())
+        weights.append(next(learner._backbone.top.parameters()).detach().clone())
     assert torch.equal(weights[0], weights[1]) and not torch.equal(weights[0], weights[2])
 
 
@@ -187,7 +187,7 @@ def test_another_backbone_learns_and_sleeps_with_weights_from_a_file(name: str, 
         Siesta.create(":memory:", backbone=name, weights=file, image_size=96)
     learner = Siesta.create(tmp_path / "x.siesta", backbone=name, weights=file, image_size=96, base=base)
     assert learner.info()["backbone"]["weights"] == {"from": "weights.safetensors", "ignored": []}
-    bottom = learner._bottom.state_dict()
+    bottom = learner._backbone.bottom.state_dict()
     assert all(torch.equal(bottom[tensor], value) for tensor, value in network.bottom.state_dict().items())
     learner.learn_many(*lesson(3))
     assert learner.sleep(updates=8, batch_size=4, rate=0.001).top_change > 0

@@ -38,13 +38,13 @@ _STAGES = (
 class SameConv(nn.Conv2d):
     """A convolution that pads as TensorFlow's SAME does: the odd pixel goes to the right and the bottom."""
 
-    def forward(self, x: Tensor) -> Tensor:
+    def _conv_forward(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         """(B, C, H, W) -> (B, C', ceil(H / stride), ceil(W / stride))."""
         if self.stride[0] == 1:
-            return F.conv2d(x, self.weight, None, 1, self.kernel_size[0] // 2, 1, self.groups)
+            return F.conv2d(x, weight, bias, 1, self.kernel_size[0] // 2, 1, self.groups)
         rows, columns = (self._missing(length) for length in x.shape[-2:])
         x = F.pad(x, (columns // 2, columns - columns // 2, rows // 2, rows - rows // 2))
-        return F.conv2d(x, self.weight, None, self.stride, 0, 1, self.groups)
+        return F.conv2d(x, weight, bias, self.stride, 0, 1, self.groups)
 
     def _missing(self, length: int) -> int:
         kernel, stride = self.kernel_size[0], self.stride[0]

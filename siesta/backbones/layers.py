@@ -37,8 +37,15 @@ class StandardConv(nn.Conv2d):
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, C, H, W) -> (B, C', H / stride, W / stride)."""
-        weight = standardised(self.weight)
-        return F.conv2d(x, weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
+        out: Tensor = self._conv_forward(x, standardised(self.weight), self.bias)
+        return out
+
+    def plain(self) -> nn.Conv2d:
+        """The same function as an ordinary convolution, for inference."""
+        size, stride, bias = self.kernel_size[0], self.stride[0], self.bias is not None
+        conv = nn.Conv2d(self.in_channels, self.out_channels, size, stride, size // 2, groups=self.groups, bias=bias)
+        conv.load_state_dict({**self.state_dict(), "weight": standardised(self.weight.detach())})
+        return conv
 
 
 def batch_normed(
