@@ -112,10 +112,6 @@ class Codec(Protocol):
         """(B, code_bytes) uint8 -> (B, d, r, s) float."""
         ...
 
-    def relative_error(self, latents: Tensor) -> float:
-        """Mean over vectors of |Z - Z'|^2 / |Z|^2 for latents (B, d, r, s)."""
-        ...
-
     def state(self) -> dict[str, Tensor]:
         """Everything needed to make this codec again, as tensors."""
         ...

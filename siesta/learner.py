@@ -17,11 +17,11 @@ from torch import Tensor, nn
 
 from siesta.backbones import DEFAULT_BACKBONE, MIN_IMAGE_SIZE, PUBLISHED, RANDOM, make_backbone
 from siesta.backbones.frozen_norm import with_frozen_norms
-from siesta.codecs import CODECS
+from siesta.codecs import CODECS, DEFAULT_CODEC, Raw
 from siesta.contracts import Backbone, Engine, Ids, OnProgress, Policy, Prediction, SleepReport
 from siesta.engines import choose_engine, folded, graph_of, make_engine
 from siesta.errors import BadInput
-from siesta.fitting import fit_on_folder, ready_made
+from siesta.fitting import fitted_for
 from siesta.head import Head
 from siesta.images import ImageLike, Pixels, read_image, scaled
 from siesta.policies import DEFAULT_POLICY, make_policy
@@ -67,6 +67,8 @@ class Siesta:
         self._latent_shape: tuple[int, int, int] = tuple(settings["latent_shape"])
         self._engine = choose_engine(engine, self._device)
         self._graphs = store.constant("graphs")
+        if self._engine == "onnx" and not self._graphs:  # it was made for torch
+            self._graphs = graphs(backbone, settings["image_size"])
         self._bottom = self._running(backbone.bottom, "bottom")
         self._load_weights()
 
@@ -94,6 +96,7 @@ class Siesta:
         memory: str | int = "64MB",
         backbone: str = DEFAULT_BACKBONE,
         cut: int | None = None,
+        codec: str = DEFAULT_CODEC,
         weights: str | Path = PUBLISHED,
         image_size: int = DEFAULT_IMAGE_SIZE,
         base: str | Path | None = None,
@@ -108,6 +111,7 @@ class Siesta:
             memory: Bytes for stored samples, as a number or like "64MB".
             backbone: A name from `BACKBONES`.
             cut: Layers below the cut; the backbone's default when None.
+            codec: How samples are stored: "opq", or "raw" for the pictures themselves, with no layer below the cut.
             weights: A file of them, "random", or "published" for those that come with the backbone.
             image_size: Side of the square that pictures are brought to.
             base: A folder of pictures, with or without labels, to fit the codec on; without it the one that comes
@@ -123,14 +127,13 @@ class Siesta:
         folder = None if str(path) == IN_MEMORY else Path(path)
         if folder is not None:
             Store.check_free(folder)
-        network = make_backbone(backbone, cut, weights=weights)
-        if base is None and weights != PUBLISHED:
+        network = make_backbone(backbone, _cut_for(codec, cut), weights=weights)
+        if base is None and weights != PUBLISHED and codec != Raw.name:
             raise BadInput(
                 "a codec has to be fitted to these weights: "
                 "give a folder of pictures to fit one on (base=..., --base FOLDER)"
             )
-        fitted = ready_made(network) if base is None else fit_on_folder(network, Path(base), image_size, seed)
-        codec = fitted.codec
+        fitted = fitted_for(network, codec, None if base is None else Path(base), image_size, seed)
         network.top[-1].load_state_dict({"centre": fitted.centre})
         latent_shape = network.latent_shape(image_size)
         store = Store.create(
@@ -141,15 +144,15 @@ class Siesta:
                 "weights": {"from": Path(weights).name, "ignored": network.ignored},
                 "image_size": image_size,
                 "latent_shape": latent_shape,
-                "codec": codec.name,
+                "codec": codec,
                 "codec_error": fitted.error,
-                "code_bytes": codec.code_bytes(latent_shape),
+                "code_bytes": fitted.codec.code_bytes(latent_shape),
                 "memory_bytes": memory_bytes,
                 "seed": seed,
             },
             constant={
                 "bottom": network.bottom.state_dict(),
-                "codec": codec.state(),
+                "codec": fitted.codec.state(),
                 "graphs": graphs(network, image_size) if choose_engine(engine, torch.device(device)) == "onnx" else {},
             },
             generation={
@@ -373,6 +376,15 @@ class Siesta:
             "codec": {"name": settings["codec"], "relative_error": settings["codec_error"]},
             "sleeps": store.reports(),
         }
+
+
+def _cut_for(codec: str, cut: int | None) -> int | None:
+    """Raw pictures go in below the first layer."""
+    if codec not in CODECS:
+        raise BadInput(f"there is no codec '{codec}': choose one of {', '.join(CODECS)}")
+    if codec == Raw.name and cut:
+        raise BadInput("raw pictures go in below the first layer: leave the cut out")
+    return 0 if codec == Raw.name else cut
 
 
 def graphs(network: Backbone, image_size: int) -> dict[str, Tensor]:

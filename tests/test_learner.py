@@ -12,6 +12,7 @@ from PIL import Image
 
 from siesta import Siesta
 from siesta.backbones import RANDOM, make_backbone, save_checkpoint
+from siesta.engines import ENGINES, OnnxEngine
 from siesta.errors import BadInput, Busy
 from siesta.head import Head
 from siesta.policies import Uniform
@@ -197,9 +198,43 @@ def test_another_backbone_learns_and_sleeps_with_weights_from_a_file(name: str, 
         assert again.predict_one(picture("red")) == answer
 
 
+def test_raw_pictures_are_stored_whole_and_all_of_the_network_learns() -> None:
+    learner = Siesta.create(":memory:", memory="1MB", image_size=32, codec="raw")
+    images, labels = lesson(4)
+    learner.learn_many(images, labels)
+    facts = learner.info()
+    assert facts["bytes"]["a_sample"] == 32 * 32 * 3 + 32 and facts["codec"] == {"name": "raw", "relative_error": 0.0}
+    _, codes = learner._store.get(np.array([1]))
+    assert np.array_equal(codes.reshape(3, 32, 32).transpose(1, 2, 0), images[0])
+    report = learner.sleep(updates=16, batch_size=8)
+    assert report.updates == 16 and learner.predict_one(images[0]).label in COLOURS
+    assert sum(p.numel() for p in learner._backbone.top.parameters()) > 3_300_000
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_engine_gives_the_same_answers(learner: Siesta, tmp_path: Path, engine: str) -> None:
+    learner.learn_many(*lesson(4))
+    learner.sleep(updates=16, batch_size=8)
+    asked = [picture(label, 50) for label in COLOURS]
+    expected = learner.predict_many(asked)
+    with Siesta.open(tmp_path / "colours.siesta", read_only=True, engine=engine) as other:
+        for mine, theirs in zip(expected, other.predict_many(asked), strict=True):
+            assert mine.label == theirs.label and mine.score == pytest.approx(theirs.score, abs=1e-3)
+
+
+def test_a_learner_made_for_torch_can_be_opened_for_onnx(tmp_path: Path) -> None:
+    with Siesta.create(tmp_path / "x.siesta", image_size=32, engine="torch") as made:
+        made.learn_one(picture("red"), "red")
+    with Siesta.open(tmp_path / "x.siesta") as opened:
+        assert opened.predict_one(picture("red")).label == "red" and isinstance(opened._top, OnnxEngine)
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
+        ({"codec": "zip"}, "there is no codec 'zip'"),
+        ({"codec": "raw", "cut": 7}, "leave the cut out"),
+        ({"engine": "tpu"}, "there is no engine 'tpu'"),
         ({"image_size": 31}, "image size lies in 32"),
         ({"image_size": 5000}, "image size lies in"),
         ({"memory": "10"}, "holds no sample"),

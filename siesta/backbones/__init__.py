@@ -46,7 +46,7 @@ def make_backbone(name: str = DEFAULT_BACKBONE, cut: int | None = None, *, weigh
 
     Args:
         name: A key of `BACKBONES`.
-        cut: Layers below the cut; the network's default when None.
+        cut: Layers below the cut; the network's default when None, all of the network above it when 0.
         weights: "published" for those that come with a dependency, "random" for fresh ones (the same each time), or
             a file in a layout that `checkpoints` reads.
     """
@@ -54,7 +54,7 @@ def make_backbone(name: str = DEFAULT_BACKBONE, cut: int | None = None, *, weigh
         raise BadInput(f"there is no backbone '{name}': choose one of {', '.join(BACKBONES)}")
     recipe = BACKBONES[name]
     cut = recipe.default_cut if cut is None else cut
-    if cut not in recipe.cuts:
+    if cut and cut not in recipe.cuts:
         raise BadInput(f"{name} has no cut after {cut} layers: choose one of {', '.join(map(str, recipe.cuts))}")
     if weights == PUBLISHED and recipe.published is None:
         raise BadInput(f"no weights come with {name}: give a file of them, or '{RANDOM}' for fresh ones")

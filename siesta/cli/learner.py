@@ -30,6 +30,9 @@ def new(
     weights: Annotated[
         str, typer.Option(help="A file of weights, published (they come with efficientnet_lite0 only) or random.")
     ] = "published",
+    codec: Annotated[
+        str, typer.Option(help="How samples are stored: opq, or raw for the pictures themselves.")
+    ] = "opq",
     memory: Annotated[str, typer.Option(help="Bytes for stored samples, like 64MB or 1GiB.")] = "64MB",
     image_size: Annotated[int, typer.Option(help="Side in pixels that pictures are brought to.")] = 224,
     base: Annotated[Path | None, typer.Option(help="A folder of pictures to fit the codec on.")] = None,
@@ -47,6 +50,7 @@ def new(
         memory=memory,
         backbone=backbone,
         cut=cut,
+        codec=codec,
         weights=weights,
         image_size=image_size,
         base=base,
