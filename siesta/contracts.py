@@ -184,7 +184,7 @@ class SleepReport:
     Attributes:
         generation: Number of the weights that are now in use.
         updates: Backward passes of single samples.
-        seconds: Wall time, planning and saving included.
+        seconds: Wall time from planning to the last step.
         samples: Different samples that were rehearsed.
         classes: Classes in the head.
         new_classes: How many of them had never been slept on.

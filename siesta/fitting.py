@@ -6,6 +6,7 @@ initialisation).
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,8 +70,15 @@ def _ready_made(network: Backbone) -> Fitted:
 def _read_some(folder: Path, image_size: int, seed: int) -> list[Pixels]:
     """At most 1,000 pictures of a folder, drawn at random."""
     files = picture_files(folder)
-    chosen = np.random.default_rng(seed).permutation(len(files))[:_PICTURES]
-    return [read_image(files[index], image_size) for index in sorted(chosen)]
+    pictures: list[Pixels] = []
+    for index in np.random.default_rng(seed).permutation(len(files)):
+        with contextlib.suppress(BadInput):  # a broken file among many does no harm
+            pictures.append(read_image(files[index], image_size))
+        if len(pictures) == _PICTURES:
+            break
+    if not pictures:
+        raise BadInput(f"none of the {len(files):,} picture files of {folder} can be read")
+    return pictures
 
 
 def fit(network: Backbone, pictures: Sequence[Pixels], seed: int) -> Fitted:

@@ -25,7 +25,7 @@ from siesta.fitting import fitted_for
 from siesta.head import Head
 from siesta.images import ImageLike, Pixels, read_image, scaled
 from siesta.policies import DEFAULT_POLICY, make_policy
-from siesta.sleep import Budget, SleepSettings, check_seed, rehearse
+from siesta.sleep import DIVERGED, Budget, SleepSettings, check_seed, rehearse
 from siesta.store import OVERHEAD_BYTES, NewSample, Recent, Store, parse_bytes
 
 __all__ = ["DEFAULT_IMAGE_SIZE", "IN_MEMORY", "Siesta", "groups"]
@@ -58,7 +58,8 @@ class Siesta:
     def __init__(self, store: Store, device: str = "cpu", engine: str | None = None) -> None:
         """Wakes up what is in a store; use `create` or `open`."""
         self._store = store
-        self._device = torch.device(device)
+        self._asleep = False
+        self._device = _device(device)
         settings = store.settings
         backbone = make_backbone(settings["backbone"], settings["cut"], weights=RANDOM)
         backbone.bottom.load_state_dict(store.constant("bottom"))
@@ -100,6 +101,7 @@ class Siesta:
         weights: str | Path = PUBLISHED,
         image_size: int = DEFAULT_IMAGE_SIZE,
         base: str | Path | None = None,
+        centred: bool = True,
         seed: int = 0,
         device: str = "cpu",
         engine: str | None = None,
@@ -116,6 +118,7 @@ class Siesta:
             image_size: Side of the square that pictures are brought to.
             base: A folder of pictures, with or without labels, to fit the codec on; without it the one that comes
                 with the package is used.
+            centred: Whether features are seen from their mean over base pictures; False is the paper's variant.
             seed: Starts every random stream of this learner.
             device: Where torch computes.
             engine: What runs the network awake: "onnx" or "torch"; when None, onnx on a CPU and torch elsewhere.
@@ -123,6 +126,7 @@ class Siesta:
         if not MIN_IMAGE_SIZE <= image_size <= _LARGEST_IMAGE:
             raise BadInput(f"an image size lies in {MIN_IMAGE_SIZE}..{_LARGEST_IMAGE} pixels, not {image_size}")
         check_seed(seed)
+        chosen_engine = choose_engine(engine, _device(device))
         memory_bytes = parse_bytes(memory)
         folder = None if str(path) == IN_MEMORY else Path(path)
         if folder is not None:
@@ -134,7 +138,8 @@ class Siesta:
                 "give a folder of pictures to fit one on (base=..., --base FOLDER)"
             )
         fitted = fitted_for(network, codec, None if base is None else Path(base), image_size, seed)
-        network.top[-1].load_state_dict({"centre": fitted.centre})
+        if centred:
+            network.top[-1].load_state_dict({"centre": fitted.centre})
         latent_shape = network.latent_shape(image_size)
         store = Store.create(
             folder,
@@ -153,7 +158,7 @@ class Siesta:
             constant={
                 "bottom": network.bottom.state_dict(),
                 "codec": fitted.codec.state(),
-                "graphs": graphs(network, image_size) if choose_engine(engine, torch.device(device)) == "onnx" else {},
+                "graphs": graphs(network, image_size) if chosen_engine == "onnx" else {},
             },
             generation={
                 "top": network.top.state_dict(),
@@ -199,7 +204,7 @@ class Siesta:
     def learn_many(
         self, images: Iterable[ImageLike], labels: Iterable[str], keys: Iterable[int | None] | None = None
     ) -> list[int]:
-        """Learns labelled pictures in order, a few at a time; what was learned before an error stays learned.
+        """Learns labelled pictures in order, 32 at a time; at an error the 32 it is in are left out, all before stay.
 
         Args:
             images: Paths, PIL images or arrays; may be a generator.
@@ -209,6 +214,8 @@ class Siesta:
         Returns:
             Ids of the stored samples.
         """
+        if self._asleep:
+            raise BadInput("it is asleep: teach it when it has woken up")
         ids: list[int] = []
         pairs = zip(images, labels, strict=True)
         keyed = ((pair, None) for pair in pairs) if keys is None else zip(pairs, keys, strict=True)
@@ -219,9 +226,13 @@ class Siesta:
                 NewSample(label, code.tobytes(), feature, key)
                 for ((_, label), key), code, feature in zip(group, codes.numpy(), features, strict=True)
             ]
-            stored = self._store.add(samples)
+            try:
+                stored = self._store.add(samples)
+                self._count_in(self._store.recent({sample.class_id for sample in stored}))
+            except BaseException:
+                self._load_weights()  # whatever was interrupted, go on from what is stored
+                raise
             ids += [sample.id for sample in stored]
-            self._count_in(self._store.recent({sample.class_id for sample in stored}))
         return ids
 
     def _count_in(self, taught: Iterable[Recent]) -> None:
@@ -320,7 +331,7 @@ class Siesta:
             momentum=momentum,
             weight_decay=weight_decay,
             mean_share=mean_share,
-            seed=self._store.settings["seed"] + sleeps if seed is None else seed,
+            seed=_mixed(self._store.settings["seed"], sleeps) if seed is None else seed,
         )
         memory = self._store.memory()
         rows = _row_of_sample(memory.ids, memory.classes, self._head)
@@ -331,7 +342,13 @@ class Siesta:
             present, codes = self._store.get(ids)
             return self._decode(torch.from_numpy(codes.copy())), rows(ids[present]).to(self._device)
 
-        result = rehearse(with_frozen_norms(top), self._head, picks, load, budget, settings, on_progress)
+        self._asleep = True
+        try:
+            result = rehearse(with_frozen_norms(top), self._head, picks, load, budget, settings, on_progress)
+        finally:
+            self._asleep = False
+        if not (result.head.is_finite() and all(torch.isfinite(tensor).all() for tensor in top.state_dict().values())):
+            raise BadInput(DIVERGED)
         edge = max(len(result.losses) // 10, 1)
         report = SleepReport(
             generation=sleeps + 1,
@@ -347,8 +364,10 @@ class Siesta:
             settings={"policy": policy if isinstance(policy, str) else type(policy).__name__, **vars(settings)},
         )
         tensors = {"top": top.state_dict(), "head": result.head.state()}
-        self._store.swap(tensors, result.rehearsed, report.as_dict())
-        self._load_weights()
+        try:
+            self._store.swap(tensors, result.rehearsed, report.as_dict())
+        finally:
+            self._load_weights()
         return report
 
     # -- looking inside -------------------------------------------------------------------------------------------
@@ -376,6 +395,18 @@ class Siesta:
             "codec": {"name": settings["codec"], "relative_error": settings["codec_error"]},
             "sleeps": store.reports(),
         }
+
+
+def _device(name: str) -> torch.device:
+    try:
+        return torch.empty(0, device=name).device
+    except (AssertionError, RuntimeError) as error:
+        raise BadInput(f"torch cannot compute on '{name}' here: {str(error).splitlines()[0]}") from error
+
+
+def _mixed(seed: int, step: int) -> int:
+    """A seed for one step of a stream that no other seed's steps share."""
+    return int(np.random.SeedSequence((seed, step)).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
 def _cut_for(codec: str, cut: int | None) -> int | None:

@@ -24,8 +24,11 @@ def demo(
 
     Example: siesta demo --out curve.png
     """
+    from siesta.errors import BadInput
     from siesta.demo import Step, draw, tour
 
+    if not out.parent.is_dir():
+        raise BadInput(f"the folder {out.parent} does not exist: make it first")
     steps: list[Step] = []
     table = Table(
         "digits so far", "taught", "memory", "never sleeps %", "before sleep %", "after sleep %", "sleep gains"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from siesta.cli.output import console, counting, errors, print_json, sleeping
+from siesta.cli.output import DONE_IN_PART, INTERRUPTED, console, counting, errors, print_json, sleeping
 from siesta.policies import DEFAULT_POLICY, explain_policies
 
 if TYPE_CHECKING:
@@ -18,9 +18,6 @@ __all__ = ["JsonOption", "PathArgument", "learn", "new", "sleep"]
 
 PathArgument = Annotated[Path, typer.Argument(help="The learner's folder.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
-
-_DONE_IN_PART = 6
-_INTERRUPTED = 130
 
 
 def new(
@@ -43,8 +40,11 @@ def new(
 
     Example: siesta new birds.siesta --memory 64MB
     """
-    from siesta.learner import Siesta
+    from siesta.errors import BadInput
+    from siesta.learner import IN_MEMORY, Siesta
 
+    if str(path) == IN_MEMORY:
+        raise BadInput(f"a learner in memory would be gone at once: give a folder, not {IN_MEMORY}")
     with Siesta.create(
         path,
         memory=memory,
@@ -92,7 +92,7 @@ def learn(
         except KeyboardInterrupt:
             bar.stop()
             errors.print(f"Stopped: {counts['learned']:,} learned and safe. Run it again to go on.")
-            raise typer.Exit(_INTERRUPTED) from None
+            raise typer.Exit(INTERRUPTED) from None
     for reason in unreadable:
         errors.print(f"skipped: {reason}", style="yellow")
     if as_json:
@@ -104,7 +104,7 @@ def learn(
             f"{counts['unreadable']:,} could not be read."
         )
     if unreadable:
-        raise typer.Exit(_DONE_IN_PART)
+        raise typer.Exit(DONE_IN_PART)
 
 
 def sleep(
@@ -157,4 +157,4 @@ def sleep(
             f"Generation {report.generation} is in use."
         )
     if report.interrupted:
-        raise typer.Exit(_INTERRUPTED)
+        raise typer.Exit(INTERRUPTED)
