@@ -194,7 +194,8 @@ class Store:
         lock = None
         if not read_only:
             with files.disk_errors(path):
-                if previous := _writers.get(path.resolve()):
+                previous = _writers.get(path.resolve())
+                if previous is not None:
                     previous.close()
                 lock = files.WriterLock(path)
         try:

@@ -32,12 +32,13 @@ def test_a_label_is_the_folder_s_name_verbatim(tmp_path: Path) -> None:
     assert [label for _, label in labelled_files(tmp_path)] == labels
 
 
-def test_links_to_folders_and_pictures_count_and_broken_ones_do_not(tmp_path: Path) -> None:
+def test_links_to_folders_and_pictures_count_and_broken_ones_are_not_passed_over(tmp_path: Path) -> None:
     touch(tmp_path, "real/a/1.png")
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "linked").symlink_to(tmp_path / "real" / "a")
     (tmp_path / "real" / "a" / "broken.png").symlink_to(tmp_path / "nowhere")
-    assert labelled_files(tmp_path / "data") == [(tmp_path / "data" / "linked" / "1.png", "linked")]
+    linked = tmp_path / "data" / "linked"
+    assert labelled_files(tmp_path / "data") == [(linked / "1.png", "linked"), (linked / "broken.png", "linked")]
 
 
 @pytest.mark.parametrize("name", ["missing", "file", "empty", "flat"])
