@@ -10,16 +10,17 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import codec, sleep, store
+from benchmarks import codec, policies, sleep, store
 from benchmarks.measure import Row
 from siesta.provenance import provenance
 
 RESULTS = Path(__file__).parent.parent / "results" / "bench.jsonl"
 Benches = dict[str, Callable[[], Iterator[Row]]]
 
-BENCHES: Benches = {"codec": codec.run, "sleep": sleep.run, "store": store.run}
+BENCHES: Benches = {"codec": codec.run, "policies": policies.run, "sleep": sleep.run, "store": store.run}
 QUICK: Benches = {
     **BENCHES,
+    "policies": lambda: policies.run(samples=50_000),
     "sleep": lambda: sleep.run(image_size=64),
     "store": lambda: store.run(sizes=(10_000, 50_000)),
 }

@@ -178,7 +178,7 @@ class Policy(Protocol):
 class Augmentation(Protocol):
     """Mixes two batches of latents; a plain function will do."""
 
-    def __call__(self, first: Tensor, second: Tensor, rng: np.random.Generator) -> tuple[Tensor, float]:
+    def __call__(self, first: Tensor, second: Tensor, rng: np.random.Generator, /) -> tuple[Tensor, float]:
         """Two times (B, d, r, s) -> mixed latents (B, d, r, s) and lambda, the share of `first` in them."""
         ...
 

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
@@ -307,10 +308,11 @@ class Siesta:
         def embed(ids: Ids) -> Iterator[Embedded]:
             nonlocal embedded
             for start in range(0, len(ids), _EMBEDDED_AT_ONCE):
-                chunk = self._embed(ids[start : start + _EMBEDDED_AT_ONCE], rows)
-                embedded += len(chunk.ids)
-                if len(chunk.ids):
-                    yield chunk
+                some = ids[start : start + _EMBEDDED_AT_ONCE]
+                present, codes = self._store.get(some)
+                embedded += len(codes)
+                if len(codes):
+                    yield self._embed(some[present], codes, rows(some[present]))
 
         memory = replace(memory, embed=embed)
         picks = chosen.picks(memory, np.random.default_rng((settings.seed, _PLAN)))
@@ -341,12 +343,11 @@ class Siesta:
         self._load_weights()
         return report
 
-    def _embed(self, ids: Ids, rows: Callable[[Ids], Tensor]) -> Embedded:
-        """Those of some samples that are still stored, as top and head see them now."""
-        present, codes = self._store.get(ids)
+    def _embed(self, ids: Ids, codes: npt.NDArray[np.uint8], rows: Tensor) -> Embedded:
+        """Samples with these ids (B,), codes (B, code_bytes) and head rows (B,), as top and head see them now."""
         features = self._features(torch.from_numpy(codes.copy()))
         logits = cosine_logits(features, self._head.weights(), self._head.scale)
-        return Embedded(ids[present], features.numpy(), logits.numpy(), rows(ids[present]).numpy())
+        return Embedded(ids, features.numpy(), logits.numpy(), rows.numpy())
 
     # -- looking inside -------------------------------------------------------------------------------------------
 
@@ -370,7 +371,7 @@ class Siesta:
         }
 
 
-def _row_of_sample(ids: Ids, classes: np.ndarray[Any, np.dtype[np.int32]], head: Head) -> Callable[[Ids], Tensor]:
+def _row_of_sample(ids: Ids, classes: npt.NDArray[np.int32], head: Head) -> Callable[[Ids], Tensor]:
     """A function from sample ids to rows of the head."""
     order = np.argsort(ids)
     sorted_ids, sorted_rows = ids[order], np.searchsorted(head.class_ids.numpy(), classes[order])

@@ -23,8 +23,8 @@ class Grasp:
     arXiv:2308.13646: a class's next sample is drawn with a probability of one over its cosine distance from the class
     mean, and the one drawn is then moved away by the largest distance in its class.
 
-    Theirs may draw a sample twice just before it has drawn the last ones of its class. Ours goes through a class
-    before any repeats, which makes the moves of a whole pass one cumulative sum.
+    Theirs repeats a few samples (2 % of a class of 1,300) before it has drawn all of a class. Ours goes through a
+    class before any repeats, which makes the moves of a whole pass one cumulative sum.
     """
 
     def picks(self, memory: Memory, rng: np.random.Generator) -> Iterator[Ids]:
