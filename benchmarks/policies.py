@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from itertools import cycle
+from typing import Any
 
 import numpy as np
 
@@ -25,13 +26,7 @@ def run(samples: int = 1_281_167) -> Iterator[Row]:
     rng = np.random.default_rng(0)
     classes = rng.integers(CLASSES, size=samples).astype(np.int32)
     ids, counts = np.arange(samples), rng.integers(9, size=samples).astype(np.int32)
-    ready = [
-        (
-            rng.normal(size=(AT_ONCE, FEATURES)).astype(np.float32),
-            rng.normal(size=(AT_ONCE, CLASSES)).astype(np.float32),
-        )
-        for _ in range(8)
-    ]
+    ready = [[rng.normal(size=(AT_ONCE, width)).astype(np.float32) for width in (FEATURES, CLASSES)] for _ in range(8)]
 
     def embed(wanted: Ids) -> Iterator[Embedded]:
         for start, (features, logits) in zip(range(0, len(wanted), AT_ONCE), cycle(ready), strict=False):
@@ -39,7 +34,7 @@ def run(samples: int = 1_281_167) -> Iterator[Row]:
             yield Embedded(some, features[: len(some)], logits[: len(some)], classes[some].astype(np.int64))
 
     memory = Memory(ids, classes, counts, np.zeros(0, dtype=np.int32), embed)
-    config = {"samples": samples, "picks": samples, "classes": CLASSES, "features": FEATURES}
+    config: dict[str, Any] = {"samples": samples, "picks": samples, "classes": CLASSES, "features": FEATURES}
     for name, policy in POLICIES.items():
         start = time.perf_counter()
         picks = policy().picks(memory, np.random.default_rng(1))
