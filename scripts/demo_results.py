@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from siesta.demo import IMAGE_SIZE, UPDATES, draw, tour
+from siesta.demo import BATCH_SIZE, IMAGE_SIZE, UPDATES, draw, tour
 from siesta.provenance import provenance
 
 ROOT = Path(__file__).parent.parent
@@ -26,7 +26,7 @@ def main() -> None:
         start = time.monotonic()
         steps = list(tour(seed))
         seconds = round(time.monotonic() - start, 1)
-        config = {"seed": seed, "image_size": IMAGE_SIZE, "updates_a_sleep": UPDATES}
+        config = {"seed": seed, "image_size": IMAGE_SIZE, "updates_a_sleep": UPDATES, "batch": BATCH_SIZE}
         rows += [
             {"bench": "demo", "config": config, "seconds_in_all": seconds, **asdict(step), **provenance()}
             for step in steps

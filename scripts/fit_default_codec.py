@@ -15,7 +15,7 @@ from safetensors.torch import save_file
 
 from siesta.backbones import DEFAULT_BACKBONE, make_backbone
 from siesta.data import picture_files
-from siesta.fitting import fit, relative_error
+from siesta.fitting import fit, mean_error
 from siesta.images import Pixels, read_image
 from siesta.learner import DEFAULT_IMAGE_SIZE
 from siesta.provenance import provenance
@@ -45,7 +45,7 @@ def main() -> None:
         "unseen": {"folder": "/".join(options.unseen.parts[-2:]), "pictures": len(unseen)},
         "relative_error": {
             "base": round(fitted.error, 4),
-            "unseen": round(relative_error(network, fitted.codec, _read(unseen)), 4),
+            "unseen": round(mean_error(network, fitted.codec, _read(unseen)), 4),
         },
         **provenance(),
     }

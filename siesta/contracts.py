@@ -23,6 +23,7 @@ __all__ = [
     "Codec",
     "Embed",
     "Embedded",
+    "Engine",
     "Ids",
     "Memory",
     "OnProgress",
@@ -74,15 +75,17 @@ class Backbone:
         features: Length of z.
         scaling: What `bottom` expects its pixels to be.
         defaults: Training values that suit this network.
+        ignored: What the file of its weights held besides, such as an output layer.
     """
 
     name: str
     cut: int
-    bottom: nn.Module
+    bottom: nn.Sequential
     top: nn.Sequential
     features: int
     scaling: Scaling
     defaults: SleepDefaults
+    ignored: tuple[str, ...] = ()
 
     def latent_shape(self, image_size: int) -> tuple[int, int, int]:
         """Shape (d, r, s) of Z for square pictures of `image_size` pixels."""
@@ -112,12 +115,17 @@ class Codec(Protocol):
         """(B, code_bytes) uint8 -> (B, d, r, s) float."""
         ...
 
-    def relative_error(self, latents: Tensor) -> float:
-        """Mean over vectors of |Z - Z'|^2 / |Z|^2 for latents (B, d, r, s)."""
-        ...
-
     def state(self) -> dict[str, Tensor]:
         """Everything needed to make this codec again, as tensors."""
+        ...
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """Runs a network that does not learn just now."""
+
+    def run(self, inputs: Tensor) -> Tensor:
+        """(B, C, H, W) -> the network's output for each of the B."""
         ...
 
 
@@ -215,7 +223,7 @@ class SleepReport:
     Attributes:
         generation: Number of the weights that are now in use.
         updates: Backward passes of single samples; a mixed pair is one.
-        seconds: Wall time, planning and saving included.
+        seconds: Wall time from planning to the last step.
         samples: Different samples that were rehearsed.
         embedded: Samples that were embedded for planning.
         classes: Classes in the head.

@@ -17,10 +17,11 @@ from siesta.contracts import Progress
 from siesta.errors import BadInput
 from siesta.learner import IN_MEMORY, Siesta
 
-__all__ = ["IMAGE_SIZE", "UPDATES", "Step", "draw", "tour"]
+__all__ = ["BATCH_SIZE", "IMAGE_SIZE", "UPDATES", "Step", "draw", "tour"]
 
 IMAGE_SIZE = 64
 UPDATES = 1_500
+BATCH_SIZE = 32
 _CLASSES_A_STEP = 2
 _TRAIN_SHARE = 0.6
 
@@ -62,7 +63,7 @@ def tour(seed: int = 0, updates: int = UPDATES, notice: Notice = lambda _words, 
                 words = f"asleep: {progress.updates:,} updates, loss {progress.loss:.2f}"
                 notice(words, (number + progress.fraction) / steps)
 
-            sleeper.sleep(updates=updates, on_progress=show)
+            sleeper.sleep(updates=updates, batch_size=BATCH_SIZE, on_progress=show)
             after = _accuracy(sleeper, pictures, labels, asked)
             facts = sleeper.info()
             taught = sum(entry["taught"] for entry in facts["classes"])

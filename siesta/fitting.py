@@ -6,6 +6,7 @@ initialisation).
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,13 +15,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from siesta.codecs import OPQ, shipped
+from siesta.backbones import BACKBONES
+from siesta.codecs import OPQ, Raw, relative_error, shipped
 from siesta.contracts import Backbone
 from siesta.data import picture_files
 from siesta.errors import BadInput
 from siesta.images import Pixels, read_image, scaled
 
-__all__ = ["Fitted", "fit", "fit_on_folder", "ready_made", "relative_error"]
+__all__ = ["Fitted", "fit", "fitted_for", "mean_error"]
 
 _PICTURES = 1000
 _VECTORS = 200_000
@@ -29,14 +31,31 @@ _AT_ONCE = 32
 
 @dataclass(frozen=True)
 class Fitted:
-    """A codec, the mean z (D,) of the pictures it was fitted on, and its relative error."""
+    """A codec, the mean z (D,) of base pictures, and the codec's relative error."""
 
-    codec: OPQ
+    codec: OPQ | Raw
     centre: Tensor
     error: float
 
 
-def ready_made(network: Backbone) -> Fitted:
+def fitted_for(network: Backbone, codec: str, base: Path | None, image_size: int, seed: int) -> Fitted:
+    """What a network needs: from a folder of base pictures, or, where there is none, from the package."""
+    pictures = None if base is None else _read_some(base, image_size, seed)
+    if codec == Raw.name:
+        return _raw(network, pictures)
+    return _ready_made(network) if pictures is None else fit(network, pictures, seed)
+
+
+def _raw(network: Backbone, pictures: Sequence[Pixels] | None) -> Fitted:
+    """Raw needs no fitting; without base pictures the centre is the package's, or zero, the paper's variant."""
+    codec = Raw.of(network.scaling)
+    if pictures is not None:
+        return Fitted(codec, _mean_feature(network, codec, pictures), 0.0)
+    found = shipped(network.name, BACKBONES[network.name].default_cut)
+    return Fitted(codec, found[0]["centre"] if found else torch.zeros(network.features), 0.0)
+
+
+def _ready_made(network: Backbone) -> Fitted:
     """What the package ships for a backbone and cut."""
     found = shipped(network.name, network.cut)
     if found is None:
@@ -48,11 +67,18 @@ def ready_made(network: Backbone) -> Fitted:
     return Fitted(OPQ.from_state(tensors), tensors["centre"], float(facts["relative_error"]["unseen"]))
 
 
-def fit_on_folder(network: Backbone, folder: Path, image_size: int, seed: int) -> Fitted:
-    """Fits on at most 1,000 pictures of a folder, drawn at random."""
+def _read_some(folder: Path, image_size: int, seed: int) -> list[Pixels]:
+    """At most 1,000 pictures of a folder, drawn at random."""
     files = picture_files(folder)
-    chosen = np.random.default_rng(seed).permutation(len(files))[:_PICTURES]
-    return fit(network, [read_image(files[index], image_size) for index in sorted(chosen)], seed)
+    pictures: list[Pixels] = []
+    for index in np.random.default_rng(seed).permutation(len(files)):
+        with contextlib.suppress(BadInput):  # a broken file among many does no harm
+            pictures.append(read_image(files[index], image_size))
+        if len(pictures) == _PICTURES:
+            break
+    if not pictures:
+        raise BadInput(f"none of the {len(files):,} picture files of {folder} can be read")
+    return pictures
 
 
 def fit(network: Backbone, pictures: Sequence[Pixels], seed: int) -> Fitted:
@@ -65,17 +91,17 @@ def fit(network: Backbone, pictures: Sequence[Pixels], seed: int) -> Fitted:
         some = rng.permutation(flat.shape[1])[:each]
         vectors.append(flat[:, some].reshape(-1, flat.shape[2]))
     codec = OPQ.fit(torch.cat(vectors), seed)
-    return Fitted(codec, _mean_feature(network, codec, pictures), relative_error(network, codec, pictures))
+    return Fitted(codec, _mean_feature(network, codec, pictures), mean_error(network, codec, pictures))
 
 
-def relative_error(network: Backbone, codec: OPQ, pictures: Sequence[Pixels]) -> float:
+def mean_error(network: Backbone, codec: OPQ | Raw, pictures: Sequence[Pixels]) -> float:
     """Mean relative error of a codec over pictures."""
-    errors = [codec.relative_error(latents) * len(latents) for latents in _latents(network, pictures)]
+    errors = [relative_error(codec, latents) * len(latents) for latents in _latents(network, pictures)]
     return sum(errors) / len(pictures)
 
 
 @torch.inference_mode()
-def _mean_feature(network: Backbone, codec: OPQ, pictures: Sequence[Pixels]) -> Tensor:
+def _mean_feature(network: Backbone, codec: OPQ | Raw, pictures: Sequence[Pixels]) -> Tensor:
     """Mean of z over pictures, by way of the codec as ever: (D,)."""
     total = torch.zeros(network.features, dtype=torch.float64)
     for latents in _latents(network, pictures):

@@ -6,7 +6,7 @@ their weighted mean, which is the paper's recursion f_k <- (c_k f_k + z) / (c_k 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
 
 import torch
 from torch import Tensor
@@ -20,15 +20,10 @@ def cosine_logits(features: Tensor, vectors: Tensor, scale: Tensor | float) -> T
     return scale * F.linear(F.normalize(features), F.normalize(vectors))
 
 
-@dataclass
 class Head:
     """Class vectors and temperature, row by row in the order of `class_ids`.
 
-    Attributes:
-        class_ids: Which class each row is, ascending, (K,) int64.
-        vectors: Class vectors as of the last sleep, (K, D); zero for a class never slept on.
-        counts: Samples that each of them stands for, (K,) int64.
-        scale: 1 / temperature.
+    Rows live in buffers that double when they are full, so that a new class costs the same however many there are.
 
     Example:
         >>> head = Head.empty(features=2, scale=10.0)
@@ -37,65 +32,79 @@ class Head:
         (tensor([[1., 0.]]), 3)
     """
 
-    class_ids: Tensor
-    vectors: Tensor
-    counts: Tensor
-    scale: float
+    def __init__(self, class_ids: Tensor, vectors: Tensor, counts: Tensor, scale: float) -> None:
+        """Takes what a sleep left.
 
-    def __post_init__(self) -> None:
-        self._recent = torch.zeros(self.vectors.shape, dtype=torch.float64)
-        self._recent_counts = torch.zeros(len(self.class_ids), dtype=torch.int64)
-        self._rows = {class_id: row for row, class_id in enumerate(self.class_ids.tolist())}
-        self._weights = self.vectors.clone()
+        Args:
+            class_ids: Which class each row is, ascending, (K,) int64.
+            vectors: Class vectors as of the last sleep, (K, D).
+            counts: Samples that each of them stands for, (K,) int64.
+            scale: 1 / temperature.
+        """
+        self.scale = scale
+        self._rows = {class_id: row for row, class_id in enumerate(class_ids.tolist())}
+        self._ids, self._vectors, self._counts = class_ids.clone(), vectors.clone(), counts.clone()
+        self._recent_counts = torch.zeros_like(counts)
+        self._weights = vectors.clone()
+        self._directions = F.normalize(vectors)
 
     @classmethod
     def empty(cls, features: int, scale: float) -> Head:
         """A head that knows no class yet."""
-        return cls(
-            torch.zeros(0, dtype=torch.int64), torch.zeros(0, features), torch.zeros(0, dtype=torch.int64), scale
-        )
+        none = torch.zeros(0, dtype=torch.int64)
+        return cls(none, torch.zeros(0, features), none, scale)
 
     def __len__(self) -> int:
         return len(self._rows)
 
+    @property
+    def class_ids(self) -> Tensor:
+        """Which class each row is, ascending, (K,)."""
+        return self._ids[: len(self)]
+
+    @property
+    def counts(self) -> Tensor:
+        """Samples that each class's vector of the last sleep stands for, (K,); 0 for a class never slept on."""
+        return self._counts[: len(self)]
+
     def count(self, class_id: int) -> int:
         """c_k: all samples ever taught of a class."""
         row = self._rows[class_id]
-        return int(self.counts[row] + self._recent_counts[row])
+        return int(self._counts[row] + self._recent_counts[row])
 
     def set_recent(self, class_id: int, total: Tensor, count: int) -> None:
         """Takes the sum (D,) and the number of the z taught since the last sleep; a new class gets a row."""
         row = self._rows.get(class_id)
         if row is None:
             row = self._append(class_id)
-        self._recent[row] = total
         self._recent_counts[row] = count
-        base = int(self.counts[row])
-        self._weights[row] = ((base * self.vectors[row].double() + self._recent[row]) / (base + count)).float()
+        base = int(self._counts[row])
+        self._weights[row] = ((base * self._vectors[row].double() + total) / (base + count)).float()
+        self._directions[row] = F.normalize(self._weights[row], dim=0)
 
     def _append(self, class_id: int) -> int:
         """One row more; class ids only ever grow, so order is kept."""
-        width = self.vectors.shape[1]
-        self.class_ids = torch.cat([self.class_ids, torch.tensor([class_id])])
-        self.vectors = torch.cat([self.vectors, torch.zeros(1, width)])
-        self.counts = torch.cat([self.counts, torch.zeros(1, dtype=torch.int64)])
-        self._recent = torch.cat([self._recent, torch.zeros(1, width, dtype=torch.float64)])
-        self._recent_counts = torch.cat([self._recent_counts, torch.zeros(1, dtype=torch.int64)])
-        self._weights = torch.cat([self._weights, torch.zeros(1, width)])
-        self._rows[class_id] = len(self._rows)
-        return self._rows[class_id]
+        row = len(self)
+        if row == len(self._ids):
+            self._grow(max(2 * row, 8))
+        self._rows[class_id] = row
+        self._ids[row] = class_id
+        return row
+
+    def _grow(self, capacity: int) -> None:
+        for name in ("_ids", "_vectors", "_counts", "_recent_counts", "_weights", "_directions"):
+            old: Tensor = getattr(self, name)
+            new = torch.zeros(capacity, *old.shape[1:], dtype=old.dtype)
+            new[: len(old)] = old
+            setattr(self, name, new)
 
     def weights(self) -> Tensor:
         """f, one row a class: (K, D)."""
-        return self._weights
-
-    def new_classes(self) -> Tensor:
-        """Ids of the classes that no sleep has seen yet."""
-        return self.class_ids[self.counts == 0]
+        return self._weights[: len(self)]
 
     def probabilities(self, features: Tensor) -> Tensor:
         """Softmax of the paper's equation 1 for features (B, D): (B, K)."""
-        return cosine_logits(features, self._weights, self.scale).softmax(dim=1)
+        return (self.scale * F.linear(F.normalize(features), self._directions[: len(self)])).softmax(dim=1)
 
     def consolidated(self, vectors: Tensor, scale: float, norm: float) -> Head:
         """The head after a sleep.
@@ -108,13 +117,18 @@ class Head:
             scale: Trained 1 / temperature.
             norm: Mean |z|.
         """
-        return Head(self.class_ids, F.normalize(vectors) * norm, self.counts + self._recent_counts, scale)
+        counts = self.counts + self._recent_counts[: len(self)]
+        return Head(self.class_ids, F.normalize(vectors) * norm, counts, scale)
+
+    def is_finite(self) -> bool:
+        """False once a sleep has diverged."""
+        return math.isfinite(self.scale) and bool(torch.isfinite(self.weights()).all())
 
     def state(self) -> dict[str, Tensor]:
         """What lasts of a head besides the sums, which the store keeps."""
         return {
             "class_ids": self.class_ids,
-            "vectors": self.vectors,
+            "vectors": self._vectors[: len(self)],
             "counts": self.counts,
             "scale": torch.tensor([self.scale], dtype=torch.float64),
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -69,6 +70,8 @@ def _opened(image: ImageLike) -> Image.Image:
 
 def _read_file(path: Path) -> Image.Image:
     try:
+        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would keep us waiting
+            raise BadInput(f"there is no picture at {path}")
         with path.open("rb") as file, warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # our own limit is below
             return _rgb(Image.open(file), str(path))

@@ -18,15 +18,17 @@ import torch
 from torch import Tensor, nn
 
 from siesta.augment import make_augmentation
-from siesta.backbones import DEFAULT_BACKBONE, MIN_IMAGE_SIZE, make_backbone
-from siesta.codecs import CODECS
-from siesta.contracts import Augmentation, Embedded, Ids, OnProgress, Policy, Prediction, SleepReport
+from siesta.backbones import DEFAULT_BACKBONE, MIN_IMAGE_SIZE, PUBLISHED, RANDOM, make_backbone
+from siesta.backbones.frozen_norm import with_frozen_norms
+from siesta.codecs import CODECS, DEFAULT_CODEC, Raw
+from siesta.contracts import Augmentation, Backbone, Embedded, Engine, Ids, OnProgress, Policy, Prediction, SleepReport
+from siesta.engines import choose_engine, folded, graph_of, make_engine
 from siesta.errors import BadInput
-from siesta.fitting import fit_on_folder, ready_made
+from siesta.fitting import fitted_for
 from siesta.head import Head, cosine_logits
 from siesta.images import ImageLike, Pixels, read_image, scaled
 from siesta.policies import DEFAULT_POLICY, make_policy
-from siesta.sleep import Budget, SleepSettings, check_seed, rehearse
+from siesta.sleep import DIVERGED, Budget, SleepSettings, check_seed, rehearse
 from siesta.store import OVERHEAD_BYTES, NewSample, Recent, Store, parse_bytes
 
 __all__ = ["DEFAULT_IMAGE_SIZE", "IN_MEMORY", "Siesta", "groups"]
@@ -57,24 +59,34 @@ class Siesta:
         4
     """
 
-    def __init__(self, store: Store, device: str = "cpu") -> None:
+    def __init__(self, store: Store, device: str = "cpu", engine: str | None = None) -> None:
         """Wakes up what is in a store; use `create` or `open`."""
         self._store = store
-        self._device = torch.device(device)
+        self._asleep = False
+        self._device = _device(device)
         settings = store.settings
-        backbone = make_backbone(settings["backbone"], settings["cut"], pretrained=False)
+        backbone = make_backbone(settings["backbone"], settings["cut"], weights=RANDOM)
         backbone.bottom.load_state_dict(store.constant("bottom"))
         self._backbone = backbone
-        self._bottom = backbone.bottom.to(self._device)
         self._codec = CODECS[settings["codec"]].from_state(store.constant("codec")).to(self._device)
         self._latent_shape: tuple[int, int, int] = tuple(settings["latent_shape"])
+        self._engine = choose_engine(engine, self._device)
+        self._graphs = store.constant("graphs")
+        if self._engine == "onnx" and not self._graphs:  # it was made for torch
+            self._graphs = graphs(backbone, settings["image_size"])
+        self._bottom = self._running(backbone.bottom, "bottom")
         self._load_weights()
+
+    def _running(self, network: nn.Sequential, name: str) -> Engine:
+        """An engine that runs the bottom or the top as it is now."""
+        graph = self._graphs[name].numpy().tobytes() if name in self._graphs else None
+        return make_engine(self._engine, network, graph, self._device)
 
     def _load_weights(self) -> None:
         """Takes over the generation that the store points at, and what was taught since."""
         snapshot = self._store.snapshot()
         self._backbone.top.load_state_dict(snapshot.weights["top"])
-        self._top = self._backbone.top.to(self._device)
+        self._top = self._running(self._backbone.top, "top")
         self._head = Head.from_state(snapshot.weights["head"])
         self._labels = {record.id: record.label for record in snapshot.classes}
         self._count_in(snapshot.recent)
@@ -89,10 +101,14 @@ class Siesta:
         memory: str | int = "64MB",
         backbone: str = DEFAULT_BACKBONE,
         cut: int | None = None,
+        codec: str = DEFAULT_CODEC,
+        weights: str | Path = PUBLISHED,
         image_size: int = DEFAULT_IMAGE_SIZE,
         base: str | Path | None = None,
+        centred: bool = True,
         seed: int = 0,
         device: str = "cpu",
+        engine: str | None = None,
     ) -> Siesta:
         """Makes an empty learner.
 
@@ -101,51 +117,68 @@ class Siesta:
             memory: Bytes for stored samples, as a number or like "64MB".
             backbone: A name from `BACKBONES`.
             cut: Layers below the cut; the backbone's default when None.
+            codec: How samples are stored: "opq", or "raw" for the pictures themselves, with no layer below the cut.
+            weights: A file of them, "random", or "published" for those that come with the backbone.
             image_size: Side of the square that pictures are brought to.
             base: A folder of pictures, with or without labels, to fit the codec on; without it the one that comes
                 with the package is used.
+            centred: Whether features are seen from their mean over base pictures; False is the paper's variant.
             seed: Starts every random stream of this learner.
             device: Where torch computes.
+            engine: What runs the network awake: "onnx" or "torch"; when None, onnx on a CPU and torch elsewhere.
         """
         if not MIN_IMAGE_SIZE <= image_size <= _LARGEST_IMAGE:
             raise BadInput(f"an image size lies in {MIN_IMAGE_SIZE}..{_LARGEST_IMAGE} pixels, not {image_size}")
         check_seed(seed)
+        chosen_engine = choose_engine(engine, _device(device))
         memory_bytes = parse_bytes(memory)
         folder = None if str(path) == IN_MEMORY else Path(path)
         if folder is not None:
             Store.check_free(folder)
-        network = make_backbone(backbone, cut)
-        fitted = ready_made(network) if base is None else fit_on_folder(network, Path(base), image_size, seed)
-        codec = fitted.codec
-        network.top[-1].load_state_dict({"centre": fitted.centre})
+        network = make_backbone(backbone, _cut_for(codec, cut), weights=weights)
+        if base is None and weights != PUBLISHED and codec != Raw.name:
+            raise BadInput(
+                "a codec has to be fitted to these weights: "
+                "give a folder of pictures to fit one on (base=..., --base FOLDER)"
+            )
+        fitted = fitted_for(network, codec, None if base is None else Path(base), image_size, seed)
+        if centred:
+            network.top[-1].load_state_dict({"centre": fitted.centre})
         latent_shape = network.latent_shape(image_size)
         store = Store.create(
             folder,
             settings={
                 "backbone": network.name,
                 "cut": network.cut,
+                "weights": {"from": Path(weights).name, "ignored": network.ignored},
                 "image_size": image_size,
                 "latent_shape": latent_shape,
-                "codec": codec.name,
+                "codec": codec,
                 "codec_error": fitted.error,
-                "code_bytes": codec.code_bytes(latent_shape),
+                "code_bytes": fitted.codec.code_bytes(latent_shape),
                 "memory_bytes": memory_bytes,
                 "seed": seed,
             },
-            constant={"bottom": network.bottom.state_dict(), "codec": codec.state()},
+            constant={
+                "bottom": network.bottom.state_dict(),
+                "codec": fitted.codec.state(),
+                "graphs": graphs(network, image_size) if chosen_engine == "onnx" else {},
+            },
             generation={
                 "top": network.top.state_dict(),
                 "head": Head.empty(network.features, network.defaults.scale).state(),
             },
         )
-        return cls(store, device)
+        return cls(store, device, engine)
 
     @classmethod
-    def open(cls, path: str | Path, *, read_only: bool = False, device: str = "cpu") -> Siesta:
+    def open(
+        cls, path: str | Path, *, read_only: bool = False, device: str = "cpu", engine: str | None = None
+    ) -> Siesta:
         """Opens a learner on disk; read-only it can be asked but not taught, and never hinders a writer."""
         store = Store.open(Path(path), read_only=read_only)
         try:
-            return cls(store, device)
+            return cls(store, device, engine)
         except BaseException:
             store.close()
             raise
@@ -175,7 +208,7 @@ class Siesta:
     def learn_many(
         self, images: Iterable[ImageLike], labels: Iterable[str], keys: Iterable[int | None] | None = None
     ) -> list[int]:
-        """Learns labelled pictures in order, a few at a time; what was learned before an error stays learned.
+        """Learns labelled pictures in order, 32 at a time; at an error the 32 it is in are left out, all before stay.
 
         Args:
             images: Paths, PIL images or arrays; may be a generator.
@@ -185,6 +218,8 @@ class Siesta:
         Returns:
             Ids of the stored samples.
         """
+        if self._asleep:
+            raise BadInput("it is asleep: teach it when it has woken up")
         ids: list[int] = []
         pairs = zip(images, labels, strict=True)
         keyed = ((pair, None) for pair in pairs) if keys is None else zip(pairs, keys, strict=True)
@@ -195,9 +230,13 @@ class Siesta:
                 NewSample(label, code.tobytes(), feature, key)
                 for ((_, label), key), code, feature in zip(group, codes.numpy(), features, strict=True)
             ]
-            stored = self._store.add(samples)
+            try:
+                stored = self._store.add(samples)
+                self._count_in(self._store.recent({sample.class_id for sample in stored}))
+            except BaseException:
+                self._load_weights()  # whatever was interrupted, go on from what is stored
+                raise
             ids += [sample.id for sample in stored]
-            self._count_in(self._store.recent({sample.class_id for sample in stored}))
         return ids
 
     def _count_in(self, taught: Iterable[Recent]) -> None:
@@ -233,14 +272,12 @@ class Siesta:
     @torch.inference_mode()
     def _encode(self, pixels: Sequence[Pixels]) -> Tensor:
         """Pictures -> codes (B, code_bytes) uint8."""
-        batch = scaled(pixels, self._backbone.scaling).to(self._device)
-        return self._codec.encode(self._bottom(batch)).cpu()
+        return self._codec.encode(self._bottom.run(scaled(pixels, self._backbone.scaling))).cpu()
 
     @torch.inference_mode()
     def _features(self, codes: Tensor) -> Tensor:
         """Features z (B, D) of codes: always from what can be reconstructed, awake and asleep alike."""
-        features: Tensor = self._top(self._decode(codes))
-        return features.cpu()
+        return self._top.run(self._decode(codes)).cpu()
 
     def _decode(self, codes: Tensor) -> Tensor:
         return self._codec.decode(codes.to(self._device), self._latent_shape)
@@ -300,7 +337,7 @@ class Siesta:
             momentum=momentum,
             weight_decay=weight_decay,
             mean_share=mean_share,
-            seed=self._store.settings["seed"] + sleeps if seed is None else seed,
+            seed=_mixed(self._store.settings["seed"], sleeps) if seed is None else seed,
         )
         memory, embedded = self._store.memory(), 0
         rows = _row_of_sample(memory.ids, memory.classes, self._head)
@@ -316,13 +353,19 @@ class Siesta:
 
         memory = replace(memory, embed=embed)
         picks = chosen.picks(memory, np.random.default_rng((settings.seed, _PLAN)))
-        top = copy.deepcopy(self._top).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        top = copy.deepcopy(self._backbone.top).to(self._device, memory_format=torch.channels_last)  # type: ignore[call-overload]
 
         def load(ids: Ids) -> tuple[Tensor, Tensor]:
             present, codes = self._store.get(ids)
             return self._decode(torch.from_numpy(codes.copy())), rows(ids[present]).to(self._device)
 
-        result = rehearse(top, self._head, picks, load, budget, settings, on_progress, mix)
+        self._asleep = True
+        try:
+            result = rehearse(with_frozen_norms(top), self._head, picks, load, budget, settings, on_progress, mix)
+        finally:
+            self._asleep = False
+        if not (result.head.is_finite() and all(torch.isfinite(tensor).all() for tensor in top.state_dict().values())):
+            raise BadInput(DIVERGED)
         edge = max(len(result.losses) // 10, 1)
         report = SleepReport(
             generation=sleeps + 1,
@@ -334,13 +377,15 @@ class Siesta:
             new_classes=len(memory.new_classes),
             loss_before=float(np.mean(result.losses[:edge])),
             loss_after=float(np.mean(result.losses[-edge:])),
-            top_change=_change(self._top, top),
+            top_change=_change(self._backbone.top, top),
             interrupted=result.interrupted,
             settings={"policy": _name(policy), "augment": _name(augment), **vars(settings)},
         )
         tensors = {"top": top.state_dict(), "head": result.head.state()}
-        self._store.swap(tensors, result.rehearsed, report.as_dict())
-        self._load_weights()
+        try:
+            self._store.swap(tensors, result.rehearsed, report.as_dict())
+        finally:
+            self._load_weights()
         return report
 
     def _embed(self, ids: Ids, codes: npt.NDArray[np.uint8], rows: Tensor) -> Embedded:
@@ -365,10 +410,49 @@ class Siesta:
                 "a_sample": store.code_bytes + OVERHEAD_BYTES,
                 "on_disk": store.bytes_on_disk(),
             },
-            "backbone": {"name": settings["backbone"], "cut": settings["cut"], "image_size": settings["image_size"]},
+            "backbone": {
+                "name": settings["backbone"],
+                "cut": settings["cut"],
+                "weights": settings["weights"],
+                "image_size": settings["image_size"],
+            },
             "codec": {"name": settings["codec"], "relative_error": settings["codec_error"]},
             "sleeps": store.reports(),
         }
+
+
+def _device(name: str) -> torch.device:
+    try:
+        return torch.empty(0, device=name).device
+    except (AssertionError, RuntimeError) as error:
+        raise BadInput(f"torch cannot compute on '{name}' here: {str(error).splitlines()[0]}") from error
+
+
+def _mixed(seed: int, step: int) -> int:
+    """A seed for one step of a stream that no other seed's steps share."""
+    return int(np.random.SeedSequence((seed, step)).generate_state(1, np.uint64)[0] >> np.uint64(1))
+
+
+def _cut_for(codec: str, cut: int | None) -> int | None:
+    """Raw pictures go in below the first layer."""
+    if codec not in CODECS:
+        raise BadInput(f"there is no codec '{codec}': choose one of {', '.join(CODECS)}")
+    if codec == Raw.name and cut:
+        raise BadInput("raw pictures go in below the first layer: leave the cut out")
+    return 0 if codec == Raw.name else cut
+
+
+def graphs(network: Backbone, image_size: int) -> dict[str, Tensor]:
+    """The structures of bottom and top for the onnx engine, as bytes (N,); a network without weights needs none."""
+    parts = {
+        "bottom": (network.bottom, (3, image_size, image_size)),
+        "top": (network.top, network.latent_shape(image_size)),
+    }
+    return {
+        name: torch.frombuffer(bytearray(graph_of(folded(part), shape)), dtype=torch.uint8)
+        for name, (part, shape) in parts.items()
+        if part.state_dict()
+    }
 
 
 def _row_of_sample(ids: Ids, classes: npt.NDArray[np.int32], head: Head) -> Callable[[Ids], Tensor]:

@@ -29,9 +29,8 @@ def test_a_short_tour_reports_what_happened(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_every_sleep_of_the_demo_gains_three_points(seed: int) -> None:
+def test_sleep_gains_three_points_and_more_over_staying_awake(seed: int) -> None:
     steps: list[Step] = list(tour(seed))
     gains = [step.after_sleep - step.before_sleep for step in steps]
-    assert len(steps) == 5 and sum(gains) / len(gains) >= 3, gains
-    assert steps[-1].after_sleep - steps[-1].before_sleep >= 3, gains
+    assert len(steps) == 5 and min(gains) > 0 and sum(gains) / len(gains) >= 3, gains
     assert steps[-1].after_sleep - steps[-1].awake_only >= 3

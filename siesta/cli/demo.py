@@ -25,7 +25,10 @@ def demo(
     Example: siesta demo --out curve.png
     """
     from siesta.demo import Step, draw, tour
+    from siesta.errors import BadInput
 
+    if not out.parent.is_dir():
+        raise BadInput(f"the folder {out.parent} does not exist: make it first")
     steps: list[Step] = []
     table = Table(
         "digits so far", "taught", "memory", "never sleeps %", "before sleep %", "after sleep %", "sleep gains"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from siesta.augment import explain_augmentations
-from siesta.cli.output import console, counting, errors, print_json, sleeping
+from siesta.cli.output import DONE_IN_PART, INTERRUPTED, console, counting, errors, print_json, sleeping
 from siesta.policies import DEFAULT_POLICY, explain_policies
 
 if TYPE_CHECKING:
@@ -20,14 +20,17 @@ __all__ = ["JsonOption", "PathArgument", "learn", "new", "sleep"]
 PathArgument = Annotated[Path, typer.Argument(help="The learner's folder.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
-_DONE_IN_PART = 6
-_INTERRUPTED = 130
-
 
 def new(
     path: Annotated[Path, typer.Argument(help="The folder to make.")],
     backbone: Annotated[str, typer.Option(help="The network.")] = "efficientnet_lite0",
     cut: Annotated[int | None, typer.Option(help="Layers below the cut; the backbone's default if left out.")] = None,
+    weights: Annotated[
+        str, typer.Option(help="A file of weights, published (they come with efficientnet_lite0 only) or random.")
+    ] = "published",
+    codec: Annotated[
+        str, typer.Option(help="How samples are stored: opq, or raw for the pictures themselves.")
+    ] = "opq",
     memory: Annotated[str, typer.Option(help="Bytes for stored samples, like 64MB or 1GiB.")] = "64MB",
     image_size: Annotated[int, typer.Option(help="Side in pixels that pictures are brought to.")] = 224,
     base: Annotated[Path | None, typer.Option(help="A folder of pictures to fit the codec on.")] = None,
@@ -38,12 +41,25 @@ def new(
 
     Example: siesta new birds.siesta --memory 64MB
     """
-    from siesta.learner import Siesta
+    from siesta.errors import BadInput
+    from siesta.learner import IN_MEMORY, Siesta
 
+    if str(path) == IN_MEMORY:
+        raise BadInput(f"a learner in memory would be gone at once: give a folder, not {IN_MEMORY}")
     with Siesta.create(
-        path, memory=memory, backbone=backbone, cut=cut, image_size=image_size, base=base, seed=seed
+        path,
+        memory=memory,
+        backbone=backbone,
+        cut=cut,
+        codec=codec,
+        weights=weights,
+        image_size=image_size,
+        base=base,
+        seed=seed,
     ) as learner:
         facts = learner.info()
+    for name in facts["backbone"]["weights"]["ignored"]:
+        errors.print(f"not used: {name} of {weights}", style="yellow", markup=False, highlight=False, soft_wrap=True)
     if as_json:
         print_json(facts)
     else:
@@ -77,7 +93,7 @@ def learn(
         except KeyboardInterrupt:
             bar.stop()
             errors.print(f"Stopped: {counts['learned']:,} learned and safe. Run it again to go on.")
-            raise typer.Exit(_INTERRUPTED) from None
+            raise typer.Exit(INTERRUPTED) from None
     for reason in unreadable:
         errors.print(f"skipped: {reason}", style="yellow")
     if as_json:
@@ -89,7 +105,7 @@ def learn(
             f"{counts['unreadable']:,} could not be read."
         )
     if unreadable:
-        raise typer.Exit(_DONE_IN_PART)
+        raise typer.Exit(DONE_IN_PART)
 
 
 def sleep(
@@ -146,4 +162,4 @@ def sleep(
             f"Generation {report.generation} is in use."
         )
     if report.interrupted:
-        raise typer.Exit(_INTERRUPTED)
+        raise typer.Exit(INTERRUPTED)

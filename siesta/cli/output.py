@@ -9,15 +9,18 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-__all__ = ["console", "counting", "errors", "print_json", "sleeping"]
+__all__ = ["DONE_IN_PART", "INTERRUPTED", "console", "counting", "errors", "print_json", "sleeping"]
 
-console = Console(markup=False, highlight=False, soft_wrap=True)
-errors = Console(stderr=True, markup=False, highlight=False, soft_wrap=True)
+DONE_IN_PART = 6
+INTERRUPTED = 130
+
+console = Console(markup=False, emoji=False, highlight=False, soft_wrap=True)
+errors = Console(stderr=True, markup=False, emoji=False, highlight=False, soft_wrap=True)
 
 
 def print_json(value: Any) -> None:
     """One JSON document on stdout, for programs."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+    sys.stdout.write(json.dumps(value, allow_nan=False, indent=2) + "\n")
 
 
 def counting() -> Progress:

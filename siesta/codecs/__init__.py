@@ -10,10 +10,22 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from siesta.codecs.opq import OPQ
+from siesta.codecs.raw import Raw
+from siesta.contracts import Codec
 
-__all__ = ["CODECS", "OPQ", "shipped"]
+__all__ = ["CODECS", "DEFAULT_CODEC", "OPQ", "Raw", "relative_error", "shipped"]
 
-CODECS = {"opq": OPQ}
+DEFAULT_CODEC = "opq"
+CODECS: dict[str, type[OPQ] | type[Raw]] = {"opq": OPQ, "raw": Raw}
+
+
+def relative_error(codec: Codec, latents: Tensor) -> float:
+    """Mean over vectors of |Z - Z'|^2 / |Z|^2 for latents (B, d, r, s); all-zero vectors do not count."""
+    channels, rows, columns = latents.shape[1:]
+    again = codec.decode(codec.encode(latents), (channels, rows, columns))
+    energy = latents.square().sum(dim=1)
+    ratio = (latents - again).square().sum(dim=1) / energy
+    return float(ratio[energy > 0].mean())
 
 
 def shipped(backbone: str, cut: int) -> tuple[dict[str, Tensor], dict[str, Any]] | None:

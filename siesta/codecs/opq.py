@@ -116,11 +116,3 @@ class OPQ:
         words = codes.reshape(-1, _BOOKS).long() + self._offsets
         vectors = F.embedding_bag(words, self._table, mode="sum")
         return vectors.reshape(len(codes), rows, columns, channels).permute(0, 3, 1, 2)
-
-    def relative_error(self, latents: Tensor) -> float:
-        """Mean over vectors of |Z - Z'|^2 / |Z|^2 for latents (B, d, r, s); all-zero vectors do not count."""
-        _, *shape = latents.shape
-        again = self.decode(self.encode(latents), (shape[0], shape[1], shape[2]))
-        energy = latents.square().sum(dim=1)
-        ratio = (latents - again).square().sum(dim=1) / energy
-        return float(ratio[energy > 0].mean())

@@ -14,16 +14,25 @@ _SUFFIXES = {".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", "
 def labelled_files(folder: Path) -> list[tuple[Path, str]]:
     """Every file of `folder/<label>/` with its label, in sorted order; hidden files are left out."""
     _check(folder)
-    found = [
+    try:
+        found = _labelled(folder)
+    except OSError as error:
+        raise BadInput(
+            f"{error.filename or folder} cannot be read ({error.strerror}): check its permissions"
+        ) from error
+    if not found:
+        raise BadInput(f"{folder} has no pictures: it should look like {folder}/<label>/<picture>.jpg")
+    return found
+
+
+def _labelled(folder: Path) -> list[tuple[Path, str]]:
+    return [
         (file, label.name)
         for label in sorted(folder.iterdir())
         if label.is_dir() and not _hidden(Path(label.name))
         for file in sorted(label.iterdir())
-        if file.is_file() and not _hidden(Path(file.name))
+        if (file.is_file() or file.is_symlink()) and not file.is_dir() and not _hidden(Path(file.name))
     ]
-    if not found:
-        raise BadInput(f"{folder} has no pictures: it should look like {folder}/<label>/<picture>.jpg")
-    return found
 
 
 def picture_files(folder: Path) -> list[Path]:

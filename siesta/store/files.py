@@ -8,6 +8,7 @@ import fcntl
 import hashlib
 import os
 import shutil
+import weakref
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -35,6 +36,8 @@ def disk_errors(path: Path) -> Iterator[None]:
             raise BadInput(f"the disk of {path} is full: nothing was changed, free some room and try again") from error
         if error.errno in _NO_WRITING:
             raise BadInput(f"{path} cannot be written to: check its permissions or choose another place") from error
+        if error.errno in (errno.EEXIST, errno.ENOTEMPTY):
+            raise BadInput(f"{path} exists already: choose another name or remove it first") from error
         if isinstance(error, (FileNotFoundError, NotADirectoryError)):
             raise BadInput(f"the folder of {path} does not exist: make it first") from error
         raise BadInput(f"{path} could not be used ({error.strerror or error}): check the disk") from error
@@ -107,13 +110,15 @@ class WriterLock:
             owner = os.pread(self._file, 20, 0).decode("ascii", "replace").strip()
             os.close(self._file)
             raise Busy(f"{folder} is being written by process {owner}: wait for it or stop it") from None
-        try:
-            os.ftruncate(self._file, 0)
-            os.pwrite(self._file, str(os.getpid()).encode("ascii"), 0)
-        except OSError:
-            os.close(self._file)
-            raise
+        self._finish = weakref.finalize(self, _unlock, self._file)  # a forgotten learner frees its lock too
+        os.ftruncate(self._file, 0)
+        os.pwrite(self._file, str(os.getpid()).encode("ascii"), 0)
 
     def release(self) -> None:
         """Lets the next writer in."""
-        os.close(self._file)
+        self._finish()
+
+
+def _unlock(file: int) -> None:
+    fcntl.flock(file, fcntl.LOCK_UN)  # closing is not enough while a forked child holds a copy
+    os.close(file)

@@ -32,7 +32,12 @@ CREATE TABLE classes (
 CREATE INDEX classes_by_stored ON classes (stored DESC, id);
 
 -- sum of the z taught since the last sleep, float64
-CREATE TABLE recent (class_id INTEGER PRIMARY KEY, count INTEGER NOT NULL, total BLOB NOT NULL);
+CREATE TABLE recent (
+    class_id INTEGER PRIMARY KEY,
+    count INTEGER NOT NULL,
+    checksum INTEGER NOT NULL,
+    total BLOB NOT NULL
+);
 
 -- slot: 0 .. stored - 1 inside the class, without gaps, so that a random one is found without a scan
 CREATE TABLE samples (
@@ -110,11 +115,13 @@ def database_errors(path: Path | None) -> Iterator[None]:
     """Turns SQLite's refusals into a sentence about the learner at `path`."""
     try:
         yield
-    except sqlite3.ProgrammingError:  # a closed store, another thread: the caller's bug, not the file's
+    except sqlite3.ProgrammingError as error:  # the caller's mistake, not the file's
+        if "closed" in str(error):
+            raise BadInput(f"{path} was closed, or opened anew in this process: use the newer one") from error
         raise
     except sqlite3.OperationalError as error:
         words = str(error)
-        if "no such table" in words or "no such column" in words:
+        if any(sign in words for sign in ("no such table", "no such column", "Could not decode")):
             raise Damaged(f"{path}/store.sqlite is damaged ({words}): restore it from a copy of the learner") from error
         if "full" in words:
             raise BadInput(f"the disk of {path} is full: nothing was changed, free some room and try again") from error

@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
+import tempfile
+import weakref
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -86,6 +88,9 @@ class Snapshot:
     recent: list[Recent]
 
 
+_writers: weakref.WeakValueDictionary[Path, Store] = weakref.WeakValueDictionary()
+
+
 class Store:
     """Samples under a byte budget. Made by `create`, found again by `open`; `path` None keeps all in RAM."""
 
@@ -104,8 +109,8 @@ class Store:
             raise Damaged(
                 f"{path}/store.sqlite has lost its settings: restore it from a copy of the learner"
             ) from error
-        (count,) = connection.execute("SELECT coalesce(sum(stored), 0) FROM classes").fetchone()
-        self._count = int(count)
+        self._count = 0
+        self._recount()
 
     # -- making and opening ---------------------------------------------------------------------------------------
 
@@ -135,9 +140,11 @@ class Store:
             store = cls(None, connection, None)
             store._in_memory = {**constant, **generation}
             return store
+        path = path.absolute()
         cls.check_free(path)
-        partial = path.with_name(f".{path.name}.partial")
         with files.disk_errors(path), schema.database_errors(path):
+            outer = Path(tempfile.mkdtemp(prefix=f".{path.name[:100]}.", suffix=".partial", dir=path.parent))
+            partial = outer / "learner"
             try:
                 hashes = files.replace_folder(partial, constant)
                 first = files.replace_folder(partial / "generations" / _folder(0), generation)
@@ -146,9 +153,8 @@ class Store:
                 connection.close()
                 partial.rename(path)
                 files.sync_folder(path.parent)
-            except BaseException:
-                shutil.rmtree(partial, ignore_errors=True)
-                raise
+            finally:
+                shutil.rmtree(outer, ignore_errors=True)
         return cls.open(path)
 
     @staticmethod
@@ -175,7 +181,11 @@ class Store:
 
     @classmethod
     def open(cls, path: Path, *, read_only: bool = False) -> Store:
-        """Opens a store on disk; a second writer is refused, readers never are."""
+        """Opens a store on disk; a second process that wants to write is refused, readers never are.
+
+        In one process the newer writer takes over, so that `x = open(path)` may follow `x = create(path)`.
+        """
+        path = path.absolute()
         with files.disk_errors(path):
             if not path.exists():
                 raise BadInput(f"there is no learner at {path}: make one with `siesta new {path}`")
@@ -184,6 +194,8 @@ class Store:
         lock = None
         if not read_only:
             with files.disk_errors(path):
+                if previous := _writers.get(path.resolve()):
+                    previous.close()
                 lock = files.WriterLock(path)
         try:
             with schema.database_errors(path):
@@ -192,6 +204,7 @@ class Store:
                 store = cls(path, connection, lock)
                 if not read_only:
                     store._remove_old_generations()
+                    _writers[path.resolve()] = store
         except BaseException:
             if lock is not None:
                 lock.release()
@@ -217,8 +230,7 @@ class Store:
 
     def __len__(self) -> int:
         if self._read_only:  # a writer elsewhere may have added some
-            with self._errors():
-                (self._count,) = self._connection.execute("SELECT coalesce(sum(stored), 0) FROM classes").fetchone()
+            self._recount()
         return self._count
 
     @property
@@ -236,10 +248,22 @@ class Store:
         Each sample's feature is added to its class's running sum, in order.
         """
         self._check_writable()
+        try:
+            return self._add(samples)
+        except BaseException:
+            self._recount()  # an interrupt may have come before the commit, or just after it
+            raise
+
+    def _recount(self) -> None:
+        with self._errors():
+            (count,) = self._connection.execute("SELECT coalesce(sum(stored), 0) FROM classes").fetchone()
+        self._count = int(count)
+
+    def _add(self, samples: Sequence[NewSample]) -> list[Stored]:
         count, stored, sums = self._count, [], _Sums(self._connection)
         with self._errors(), schema.transaction(self._connection):
             for sample in samples:
-                if count == self.capacity:
+                while count >= self.capacity:
                     self._evict()
                     count -= 1
                 class_id = self._class_of(clean_label(sample.label))
@@ -341,13 +365,16 @@ class Store:
         """What was taught of some classes since the last sleep; those of which nothing was are left out."""
         with self._errors():
             rows = self._connection.execute(
-                "SELECT class_id, label, count, total FROM recent JOIN classes ON id = class_id"
+                "SELECT class_id, label, count, checksum, total FROM recent JOIN classes ON id = class_id"
                 " WHERE class_id IN (SELECT value FROM json_each(?)) ORDER BY class_id",
                 (json.dumps(list(class_ids)),),
             ).fetchall()
+        for class_id, label, _, checksum, total in rows:
+            if checksum != _checksum(class_id, total):
+                raise Damaged(f"the sums of class '{label}' of {self.path} are damaged: restore a copy of the learner")
         return [
             Recent(class_id, label, count, np.frombuffer(total, dtype=np.float64))
-            for class_id, label, count, total in rows
+            for class_id, label, count, _, total in rows
         ]
 
     # -- weights --------------------------------------------------------------------------------------------------
@@ -460,13 +487,16 @@ class _Sums:
         return (0, np.zeros(width)) if row is None else (row[0], np.frombuffer(row[1], dtype=np.float64))
 
     def write(self) -> None:
-        rows = [(class_id, count, total.tobytes()) for class_id, (count, total) in self._open.items()]
-        self._connection.executemany("INSERT OR REPLACE INTO recent VALUES (?, ?, ?)", rows)
+        rows = [
+            (class_id, count, _checksum(class_id, total.tobytes()), total.tobytes())
+            for class_id, (count, total) in self._open.items()
+        ]
+        self._connection.executemany("INSERT OR REPLACE INTO recent VALUES (?, ?, ?, ?)", rows)
 
 
-def _checksum(sample_id: int, codes: bytes) -> int:
-    """Starts from the id, so that codes under a wrong id are noticed too."""
-    return zlib.crc32(codes, sample_id & 0xFFFFFFFF)
+def _checksum(row_id: int, data: bytes) -> int:
+    """Starts from the id, so that data under a wrong id are noticed too."""
+    return zlib.crc32(data, row_id & 0xFFFFFFFF)
 
 
 def _folder(number: int) -> str:

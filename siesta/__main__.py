@@ -1,0 +1,6 @@
+"""python -m siesta: the same as the command `siesta`."""
+
+from siesta.cli import main
+
+if __name__ == "__main__":
+    main()
