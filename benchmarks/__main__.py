@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import codec, latency, sleep, store
+from benchmarks import codec, latency, policies, sleep, store
 from benchmarks.learners import NETWORKS
 from benchmarks.measure import Row
 from siesta.provenance import provenance
@@ -18,10 +18,17 @@ from siesta.provenance import provenance
 RESULTS = Path(__file__).parent.parent / "results" / "bench.jsonl"
 Benches = dict[str, Callable[[], Iterator[Row]]]
 
-BENCHES: Benches = {"codec": codec.run, "latency": latency.run, "sleep": sleep.run, "store": store.run}
+BENCHES: Benches = {
+    "codec": codec.run,
+    "latency": latency.run,
+    "policies": policies.run,
+    "sleep": sleep.run,
+    "store": store.run,
+}
 QUICK: Benches = {
     **BENCHES,
     "latency": lambda: latency.run(image_size=64, networks=NETWORKS[:1]),
+    "policies": lambda: policies.run(samples=50_000),
     "sleep": lambda: sleep.run(image_size=64, networks=NETWORKS[:1]),
     "store": lambda: store.run(sizes=(10_000, 50_000)),
 }

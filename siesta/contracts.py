@@ -18,8 +18,11 @@ if TYPE_CHECKING:  # policies, and with them the command line's help, do without
     from torch import Tensor, nn
 
 __all__ = [
+    "Augmentation",
     "Backbone",
     "Codec",
+    "Embed",
+    "Embedded",
     "Engine",
     "Ids",
     "Memory",
@@ -127,6 +130,31 @@ class Engine(Protocol):
 
 
 @dataclass(frozen=True)
+class Embedded:
+    """Some stored samples as the current top and head see them.
+
+    Attributes:
+        ids: Sample ids, (B,).
+        features: z, (B, D).
+        logits: Cosines over temperature, a column for each row of the head, (B, K).
+        rows: Head row of each sample's own class, (B,).
+    """
+
+    ids: Ids
+    features: npt.NDArray[np.float32]
+    logits: npt.NDArray[np.float32]
+    rows: npt.NDArray[np.int64]
+
+
+Embed = Callable[[Ids], Iterator[Embedded]]
+"""Ids (N,) -> chunks of them in the order asked for, none empty; those that are no longer stored are left out."""
+
+
+def _no_embeddings(_ids: Ids) -> Iterator[Embedded]:
+    raise ValueError("this memory has no embeddings: give it an `embed`")
+
+
+@dataclass(frozen=True)
 class Memory:
     """All that a policy may see of what is stored: one row a sample, in no promised order.
 
@@ -135,12 +163,15 @@ class Memory:
         classes: Class id of each sample, (N,).
         rehearsed: How often each sample was rehearsed so far, (N,).
         new_classes: Ids of the classes first taught since the last sleep.
+        embed: Looks at samples through the network, at the price of a forward pass each. A million of them do not
+            fit in RAM: reduce each chunk to a few numbers as it passes.
     """
 
     ids: Ids
     classes: npt.NDArray[np.int32]
     rehearsed: npt.NDArray[np.int32]
     new_classes: npt.NDArray[np.int32]
+    embed: Embed = _no_embeddings
 
 
 @runtime_checkable
@@ -149,6 +180,14 @@ class Policy(Protocol):
 
     def picks(self, memory: Memory, rng: np.random.Generator) -> Iterator[Ids]:
         """Yields chunks of sample ids, of any length, in rehearsal order."""
+        ...
+
+
+class Augmentation(Protocol):
+    """Mixes two batches of latents; a plain function will do."""
+
+    def __call__(self, first: Tensor, second: Tensor, rng: np.random.Generator, /) -> tuple[Tensor, float]:
+        """Two times (B, d, r, s) -> mixed latents (B, d, r, s) and lambda, the share of `first` in them."""
         ...
 
 
@@ -183,9 +222,10 @@ class SleepReport:
 
     Attributes:
         generation: Number of the weights that are now in use.
-        updates: Backward passes of single samples.
+        updates: Backward passes of single samples; a mixed pair is one.
         seconds: Wall time from planning to the last step.
         samples: Different samples that were rehearsed.
+        embedded: Samples that were embedded for planning.
         classes: Classes in the head.
         new_classes: How many of them had never been slept on.
         loss_before: Mean training loss over the first tenth of the batches.
@@ -199,6 +239,7 @@ class SleepReport:
     updates: int
     seconds: float
     samples: int
+    embedded: int
     classes: int
     new_classes: int
     loss_before: float

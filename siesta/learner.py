@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -12,17 +13,19 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from siesta.augment import make_augmentation
 from siesta.backbones import DEFAULT_BACKBONE, MIN_IMAGE_SIZE, PUBLISHED, RANDOM, make_backbone
 from siesta.backbones.frozen_norm import with_frozen_norms
 from siesta.codecs import CODECS, DEFAULT_CODEC, Raw
-from siesta.contracts import Backbone, Engine, Ids, OnProgress, Policy, Prediction, SleepReport
+from siesta.contracts import Augmentation, Backbone, Embedded, Engine, Ids, OnProgress, Policy, Prediction, SleepReport
 from siesta.engines import choose_engine, folded, graph_of, make_engine
 from siesta.errors import BadInput
 from siesta.fitting import fitted_for
-from siesta.head import Head
+from siesta.head import Head, cosine_logits
 from siesta.images import ImageLike, Pixels, read_image, scaled
 from siesta.policies import DEFAULT_POLICY, make_policy
 from siesta.sleep import DIVERGED, Budget, SleepSettings, check_seed, rehearse
@@ -33,6 +36,7 @@ __all__ = ["DEFAULT_IMAGE_SIZE", "IN_MEMORY", "Siesta", "groups"]
 IN_MEMORY = ":memory:"
 DEFAULT_IMAGE_SIZE = 224
 _PICTURES_AT_ONCE = 32
+_EMBEDDED_AT_ONCE = 256
 _LARGEST_IMAGE = 1024
 T = TypeVar("T")
 
@@ -288,6 +292,7 @@ class Siesta:
         minutes: float | None = None,
         until: datetime | str | None = None,
         policy: str | Policy = DEFAULT_POLICY,
+        augment: str | Augmentation | None = None,
         batch_size: int = 64,
         rate: float | None = None,
         momentum: float = 0.9,
@@ -308,6 +313,7 @@ class Siesta:
             minutes: Budget in minutes.
             until: Budget as a moment: a datetime, or "HH:MM".
             policy: Which samples are rehearsed: a name from `POLICIES`, or an object of your own.
+            augment: How pairs of them are mixed: a name from `AUGMENTATIONS`, or a function of your own.
             batch_size: Samples a step.
             rate: OneCycle maximum of the last layer; the backbone's own, scaled with the batch, when None.
             momentum: Of SGD.
@@ -319,7 +325,7 @@ class Siesta:
         """
         start = time.monotonic()
         budget = Budget.of(updates, seconds, minutes, until)
-        chosen = make_policy(policy)
+        chosen, mix = make_policy(policy), make_augmentation(augment)
         if not len(self._store):
             raise BadInput("there is nothing to sleep on: teach something first")
         defaults, sleeps = self._backbone.defaults, self._store.generation()
@@ -333,8 +339,19 @@ class Siesta:
             mean_share=mean_share,
             seed=_mixed(self._store.settings["seed"], sleeps) if seed is None else seed,
         )
-        memory = self._store.memory()
+        memory, embedded = self._store.memory(), 0
         rows = _row_of_sample(memory.ids, memory.classes, self._head)
+
+        def embed(ids: Ids) -> Iterator[Embedded]:
+            nonlocal embedded
+            for start in range(0, len(ids), _EMBEDDED_AT_ONCE):
+                some = ids[start : start + _EMBEDDED_AT_ONCE]
+                present, codes = self._store.get(some)
+                embedded += len(codes)
+                if len(codes):
+                    yield self._embed(some[present], codes, rows(some[present]))
+
+        memory = replace(memory, embed=embed)
         picks = chosen.picks(memory, np.random.default_rng((settings.seed, _PLAN)))
         top = copy.deepcopy(self._backbone.top).to(self._device, memory_format=torch.channels_last)  # type: ignore[call-overload]
 
@@ -344,7 +361,7 @@ class Siesta:
 
         self._asleep = True
         try:
-            result = rehearse(with_frozen_norms(top), self._head, picks, load, budget, settings, on_progress)
+            result = rehearse(with_frozen_norms(top), self._head, picks, load, budget, settings, on_progress, mix)
         finally:
             self._asleep = False
         if not (result.head.is_finite() and all(torch.isfinite(tensor).all() for tensor in top.state_dict().values())):
@@ -352,16 +369,17 @@ class Siesta:
         edge = max(len(result.losses) // 10, 1)
         report = SleepReport(
             generation=sleeps + 1,
-            updates=len(result.rehearsed),
+            updates=result.updates,
             seconds=time.monotonic() - start,
             samples=len(np.unique(result.rehearsed)),
+            embedded=embedded,
             classes=len(result.head),
             new_classes=len(memory.new_classes),
             loss_before=float(np.mean(result.losses[:edge])),
             loss_after=float(np.mean(result.losses[-edge:])),
             top_change=_change(self._backbone.top, top),
             interrupted=result.interrupted,
-            settings={"policy": policy if isinstance(policy, str) else type(policy).__name__, **vars(settings)},
+            settings={"policy": _name(policy), "augment": _name(augment), **vars(settings)},
         )
         tensors = {"top": top.state_dict(), "head": result.head.state()}
         try:
@@ -369,6 +387,12 @@ class Siesta:
         finally:
             self._load_weights()
         return report
+
+    def _embed(self, ids: Ids, codes: npt.NDArray[np.uint8], rows: Tensor) -> Embedded:
+        """Samples with these ids (B,), codes (B, code_bytes) and head rows (B,), as top and head see them now."""
+        features = self._features(torch.from_numpy(codes.copy()))
+        logits = cosine_logits(features, self._head.weights(), self._head.scale)
+        return Embedded(ids, features.numpy(), logits.numpy(), rows.numpy())
 
     # -- looking inside -------------------------------------------------------------------------------------------
 
@@ -431,7 +455,7 @@ def graphs(network: Backbone, image_size: int) -> dict[str, Tensor]:
     }
 
 
-def _row_of_sample(ids: Ids, classes: np.ndarray[Any, np.dtype[np.int32]], head: Head) -> Any:
+def _row_of_sample(ids: Ids, classes: npt.NDArray[np.int32], head: Head) -> Callable[[Ids], Tensor]:
     """A function from sample ids to rows of the head."""
     order = np.argsort(ids)
     sorted_ids, sorted_rows = ids[order], np.searchsorted(head.class_ids.numpy(), classes[order])
@@ -440,6 +464,13 @@ def _row_of_sample(ids: Ids, classes: np.ndarray[Any, np.dtype[np.int32]], head:
         return torch.from_numpy(sorted_rows[np.searchsorted(sorted_ids, wanted)])
 
     return rows
+
+
+def _name(part: object) -> str | None:
+    """What a report calls a policy or an augmentation."""
+    if part is None or isinstance(part, str):
+        return part
+    return str(getattr(part, "__name__", type(part).__name__))
 
 
 def _change(old: nn.Module, new: nn.Module) -> float:

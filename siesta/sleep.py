@@ -17,7 +17,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from siesta.contracts import Ids, OnProgress, Progress
+from siesta.batch import Batch
+from siesta.contracts import Augmentation, Ids, OnProgress, Progress
 from siesta.errors import BadInput
 from siesta.head import Head, cosine_logits
 
@@ -27,6 +28,7 @@ _RISE = 0.3  # share of the sleep in which the rate rises
 _START, _END = 1 / 25, 1 / 25e4  # rate at either end, as a share of its maximum: torch's OneCycleLR defaults
 _LARGEST_BATCH = 65_536
 _FADE = 0.3  # how much a step at the maximal rate fades what was seen before it
+_MIX = 3  # purpose number of the random stream that augmentation draws from
 
 Load = Callable[[Ids], tuple[Tensor, Tensor]]
 """Ids (B,) -> latents (B', d, r, s) and head rows (B',) of those that are still stored."""
@@ -167,17 +169,21 @@ class Recollection:
     """Mean z of each class as last rehearsed, gathered on the way at no cost.
 
     What was seen before a step fades by how far that step may have moved the top, so that at the end of a OneCycle
-    the means are those under the new top.
+    the means are those under the new top. Mixtures are nobody's z: only batches of which one part makes up 95 % or
+    more count, as that part's, and a class that was in none of them keeps its trained vector.
     """
 
     def __init__(self, classes: int, features: int, device: torch.device) -> None:
         self._totals = torch.zeros(classes, features, device=device)
         self._weights = torch.zeros(classes, device=device)
 
-    def add(self, features: Tensor, rows: Tensor, share: float) -> None:
-        """Takes z (B, D) of head rows (B,), seen just before a step at `share` of the maximal rate."""
-        for kept, new in ((self._totals, features), (self._weights, torch.ones_like(rows, dtype=torch.float32))):
-            kept.index_add_(0, rows, new).mul_(1 - _FADE * share)
+    def add(self, features: Tensor, batch: Batch, share: float) -> None:
+        """Takes z (B, D) of a batch, seen just before a step at `share` of the maximal rate."""
+        rows = batch.pure_rows()
+        for kept, new in ((self._totals, features), (self._weights, torch.ones(len(features), device=features.device))):
+            if rows is not None:
+                kept.index_add_(0, rows, new)
+            kept.mul_(1 - _FADE * share)
 
     def blend(self, vectors: Tensor, mean_share: float) -> Tensor:
         """Directions between trained vectors (K, D) and means; a class that was not rehearsed keeps its vector."""
@@ -191,12 +197,14 @@ class Rehearsal:
 
     Attributes:
         head: The consolidated head.
-        rehearsed: Every id rehearsed, in order.
+        updates: Backward passes of single samples; a mixed pair is one.
+        rehearsed: Every id rehearsed, in order; both of a mixed pair.
         losses: Mean loss of each batch.
         interrupted: True when it ended before its budget did.
     """
 
     head: Head
+    updates: int
     rehearsed: Ids
     losses: list[float]
     interrupted: bool
@@ -210,10 +218,12 @@ def rehearse(
     budget: Budget,
     settings: SleepSettings,
     on_progress: OnProgress | None = None,
+    augment: Augmentation | None = None,
 ) -> Rehearsal:
     """Trains `top` in place, and a copy of `head`, on the picked samples until the budget is spent.
 
-    A KeyboardInterrupt, or `on_progress` returning True, ends it early with what was learned so far.
+    With `augment` a step takes two batches of picks and mixes them into one; a mixed pair is one update. A
+    KeyboardInterrupt, or `on_progress` returning True, ends it early with what was learned so far.
     """
     clock = _Clock(budget, settings.batch_size)
     top.eval()
@@ -222,23 +232,26 @@ def rehearse(
     optimizer = torch.optim.SGD(
         layer_groups(top, output, settings), lr=0.0, momentum=settings.momentum, weight_decay=settings.weight_decay
     )
-    noise = torch.Generator(device).manual_seed(settings.seed)
+    noise, mixing = torch.Generator(device).manual_seed(settings.seed), np.random.default_rng((settings.seed, _MIX))
+    taken = 1 if augment is None else 2  # samples an update
     done: list[tuple[Ids, float]] = []
     recollection = Recollection(len(head), output.vectors.shape[1], device)
     latents: Tensor | None = None
     interrupted = False
     try:
-        for ids in batches(picks, settings.batch_size, budget.updates):
+        for ids in batches(picks, taken * settings.batch_size, budget.updates and taken * budget.updates):
+            clock.begin()
             latents, rows = load(ids)
             if len(rows) == 0:
                 raise BadInput("none of the picked samples is stored any more: sleep again")
             share = clock.share()
             for group in optimizer.param_groups:
                 group["lr"] = group["rate"] * share
-            loss, features = _step(top, output, optimizer, latents, rows, settings.dropout, noise)
-            recollection.add(features, rows, share)
+            batch = Batch.of(latents, rows, augment, mixing)
+            loss, features = _step(top, output, optimizer, batch, settings.dropout, noise)
+            recollection.add(features, batch, share)
             done.append((ids, loss))
-            clock.tick(len(ids))
+            clock.tick(len(ids) // taken)
             if on_progress and on_progress(clock.progress(loss, settings.rate * share)):
                 interrupted = not clock.over()
                 break
@@ -253,22 +266,21 @@ def rehearse(
     vectors = recollection.blend(output.vectors.detach(), settings.mean_share).cpu()
     consolidated = head.consolidated(vectors, float(output.scale.detach()), norm)
     rehearsed = np.concatenate([ids for ids, _ in done])
-    return Rehearsal(consolidated, rehearsed, [loss for _, loss in done], interrupted)
+    return Rehearsal(consolidated, len(rehearsed) // taken, rehearsed, [loss for _, loss in done], interrupted)
 
 
 def _step(
     top: nn.Sequential,
     output: CosineOutput,
     optimizer: torch.optim.Optimizer,
-    latents: Tensor,
-    rows: Tensor,
+    batch: Batch,
     dropout: float,
     noise: torch.Generator,
 ) -> tuple[float, Tensor]:
-    """One SGD step on latents (B, d, r, s) and head rows (B,); returns mean loss and z (B, D), both before it."""
-    features = top(latents)
+    """One SGD step; returns mean loss and z (B, D), both before it."""
+    features = top(batch.latents)
     kept = torch.empty_like(features).bernoulli_(1 - dropout, generator=noise) / (1 - dropout)
-    loss = F.cross_entropy(output(features * kept), rows)
+    loss = batch.loss(output(features * kept))
     optimizer.zero_grad(set_to_none=True)
     loss.backward()  # type: ignore[no-untyped-call]
     optimizer.step()
@@ -279,19 +291,29 @@ def _step(
 
 
 class _Clock:
-    """Where a sleep stands in its budget: batches for an update budget, seconds for a time budget."""
+    """Where a sleep stands in its budget: batches for an update budget, seconds for a time budget.
+
+    A policy may plan for long before the first batch. That is part of a time budget, but says nothing about how long
+    a batch takes.
+    """
 
     def __init__(self, budget: Budget, batch_size: int) -> None:
         self._budget = budget
         self._steps = None if budget.updates is None else -(-budget.updates // batch_size)
-        self._start = self._last = time.monotonic()
+        self._start = self._first = self._begun = self._last = time.monotonic()
         self._step = self._updates = 0
         self._last_step = 0.0
+
+    def begin(self) -> None:
+        """A batch is picked."""
+        self._begun = time.monotonic()
+        if self._step == 0:
+            self._first = self._begun
 
     def tick(self, updates: int) -> None:
         """A batch is done."""
         now = time.monotonic()
-        self._last_step, self._last = now - self._last, now
+        self._last_step, self._last = now - self._begun, now
         self._step += 1
         self._updates += updates
 
@@ -311,11 +333,11 @@ class _Clock:
         return self._updates >= (self._budget.updates or 0)
 
     def progress(self, loss: float, rate: float) -> Progress:
-        elapsed = self._last - self._start
+        elapsed, working = self._last - self._start, self._last - self._first
         if self._budget.seconds is not None:
             fraction = min(elapsed / self._budget.seconds, 1.0)
             left = max(self._budget.seconds - elapsed, 0.0)
         else:
             fraction = self._updates / (self._budget.updates or 1)
-            left = elapsed * (1 - fraction) / fraction
-        return Progress(self._updates, fraction, loss, rate, self._updates / max(elapsed, 1e-9), left)
+            left = working * (1 - fraction) / fraction
+        return Progress(self._updates, fraction, loss, rate, self._updates / max(working, 1e-9), left)

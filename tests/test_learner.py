@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +12,13 @@ import torch
 from PIL import Image
 
 from siesta import Siesta
+from siesta.augment import AUGMENTATIONS
 from siesta.backbones import RANDOM, make_backbone, save_checkpoint
+from siesta.contracts import Embedded, Ids, Memory
 from siesta.engines import ENGINES, OnnxEngine
 from siesta.errors import BadInput, Busy
 from siesta.head import Head
-from siesta.policies import Uniform
+from siesta.policies import POLICIES, Uniform
 
 Pixels = npt.NDArray[np.uint8]
 COLOURS = {"red": (220, 40, 40), "green": (40, 220, 40), "blue": (40, 40, 220), "grey": (128, 128, 128)}
@@ -144,6 +147,53 @@ def test_a_sleep_that_fails_changes_nothing(learner: Siesta) -> None:
 def test_an_own_policy_object_is_taken(learner: Siesta) -> None:
     learner.learn_many(*lesson(3))
     assert learner.sleep(updates=8, batch_size=4, policy=Uniform()).settings["policy"] == "Uniform"
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_it_sleeps_by_every_policy_and_says_what_planning_cost(learner: Siesta, policy: str) -> None:
+    learner.learn_many(*lesson(3))
+    report = learner.sleep(updates=9, batch_size=4, policy=policy)
+    assert report.updates == 9 and report.settings["policy"] == policy
+    assert learner.info()["sleeps"][0]["embedded"] == report.embedded
+    assert report.embedded == (0 if policy in ("balanced_uniform", "uniform", "min_rehearsal") else 9)
+    assert learner.predict_one(picture("red")).label == "red"
+
+
+@pytest.mark.parametrize("augment", AUGMENTATIONS)
+def test_it_sleeps_with_every_augmentation(learner: Siesta, augment: str) -> None:
+    learner.learn_many(*lesson(3))
+    report = learner.sleep(updates=10, batch_size=4, augment=augment)
+    assert report.updates == 10 and report.settings["augment"] == augment
+    assert learner._store.memory().rehearsed.sum() == 20, "both of a pair were rehearsed"
+    assert learner.predict_one(picture("red")).label == "red"
+
+
+def test_the_same_seed_gives_the_same_weights_by_any_policy_with_augmentation() -> None:
+    weights = []
+    for _ in range(2):
+        some = Siesta.create(":memory:", memory="100KB", image_size=32)
+        some.learn_many(*lesson(2))
+        some.sleep(updates=16, batch_size=4, policy="grasp", augment="mixup_cutmix", seed=3)
+        weights.append(means(some))
+    assert torch.equal(*weights)
+
+
+def test_a_policy_sees_the_embeddings_that_answers_are_made_of(learner: Siesta) -> None:
+    learner.learn_many(*lesson(2))
+    seen: list[Embedded] = []
+
+    class Looking(Uniform):
+        def picks(self, memory: Memory, rng: np.random.Generator) -> Iterator[Ids]:
+            seen.extend(memory.embed(memory.ids[::-1]))
+            return super().picks(memory, rng)
+
+    expected = learner.predict_one(picture("red"))
+    assert learner.sleep(updates=2, batch_size=2, policy=Looking()).embedded == 6
+    (chunk,) = seen
+    assert chunk.ids.tolist() == [6, 5, 4, 3, 2, 1] and chunk.rows.tolist() == [2, 1, 0, 2, 1, 0]
+    assert chunk.features.shape[0] == 6 and chunk.logits.shape == (6, 3)
+    odds = np.exp(chunk.logits[-1] - chunk.logits[-1].max())
+    assert (odds / odds.sum()).max() == pytest.approx(expected.score, rel=1e-5)
 
 
 def test_readers_see_a_writer_does_not_hinder_them_and_a_second_writer_is_refused(

@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from siesta.contracts import Ids, Progress
+from siesta.contracts import Augmentation, Ids, Progress
 from siesta.errors import BadInput
 from siesta.head import Head, cosine_logits
 from siesta.sleep import (
@@ -176,6 +176,44 @@ def test_ctrl_c_before_anything_was_done_is_passed_on() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         rehearse(make_top(), make_head(), endless(), interrupting, Budget(updates=8), SETTINGS)
+
+
+def halves(first: Tensor, second: Tensor, _rng: np.random.Generator) -> tuple[Tensor, float]:
+    return (first + second) / 2, 0.5
+
+
+def almost_the_first(first: Tensor, second: Tensor, _rng: np.random.Generator) -> tuple[Tensor, float]:
+    return 0.99 * first + 0.01 * second, 0.99
+
+
+@pytest.mark.parametrize("updates", [1, 8, 9, 20])
+def test_a_mixed_pair_is_one_update(updates: int) -> None:
+    seen: list[int] = []
+    _, result = run(Budget(updates=updates), on_progress=lambda progress: seen.append(progress.updates), augment=halves)
+    assert result.updates == seen[-1] == updates and len(result.losses) == math.ceil(updates / 8)
+    assert len(result.rehearsed) == 2 * updates, "both of a pair were rehearsed"
+
+
+@pytest.mark.parametrize(("augment", "means_count"), [(None, True), (halves, False), (almost_the_first, True)])
+def test_means_are_not_made_of_mixtures(augment: Augmentation | None, means_count: bool) -> None:
+    """Where all are mixtures, class vectors are the trained ones, whatever the share of means."""
+    trained, means = (
+        run(Budget(updates=40), SleepSettings(0.1, 0.9, 0.0, 8, mean_share=share), augment=augment)[1].head.weights()
+        for share in (0.0, 1.0)
+    )
+    assert torch.allclose(trained, means, atol=1e-4) != means_count
+
+
+def test_long_planning_leaves_a_time_budget_its_rest() -> None:
+    def planning() -> Iterator[Ids]:
+        time.sleep(0.4)
+        yield from endless()
+
+    run(Budget(updates=1))  # torch's own first step takes seconds
+    seen: list[Progress] = []
+    rehearse(make_top(), make_head(), planning(), load, Budget(seconds=0.7), SETTINGS, lambda some: seen.append(some))
+    assert len(seen) > 3, "the planning is not taken for a slow first batch"
+    assert seen[0].updates_per_second > 8 / 0.4 and seen[-1].fraction > 0.9
 
 
 def test_samples_that_are_gone_are_left_out() -> None:

@@ -24,8 +24,8 @@ def demo(
 
     Example: siesta demo --out curve.png
     """
-    from siesta.errors import BadInput
     from siesta.demo import Step, draw, tour
+    from siesta.errors import BadInput
 
     if not out.parent.is_dir():
         raise BadInput(f"the folder {out.parent} does not exist: make it first")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from siesta.augment import explain_augmentations
 from siesta.cli.output import DONE_IN_PART, INTERRUPTED, console, counting, errors, print_json, sleeping
 from siesta.policies import DEFAULT_POLICY, explain_policies
 
@@ -114,6 +115,9 @@ def sleep(
     minutes: Annotated[float | None, typer.Option(help="Budget in minutes.")] = None,
     until: Annotated[str | None, typer.Option(help="Budget as a time of day, like 06:30.")] = None,
     policy: Annotated[str, typer.Option(help=f"What to rehearse. {explain_policies()}.")] = DEFAULT_POLICY,
+    augment: Annotated[
+        str | None, typer.Option(help=f"Mix pairs of samples; none are if left out. {explain_augmentations()}.")
+    ] = None,
     batch_size: Annotated[int, typer.Option(help="Samples a step.")] = 64,
     lr: Annotated[float | None, typer.Option(help="Highest learning rate; the network's own if left out.")] = None,
     seed: Annotated[int | None, typer.Option(help="Same seed and updates, same weights.")] = None,
@@ -141,6 +145,7 @@ def sleep(
             minutes=minutes,
             until=until,
             policy=policy,
+            augment=augment,
             batch_size=batch_size,
             rate=lr,
             seed=seed,

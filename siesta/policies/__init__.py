@@ -2,16 +2,44 @@
 
 from siesta.contracts import Policy
 from siesta.errors import BadInput
+from siesta.policies.balanced_prototypical import BalancedPrototypical
 from siesta.policies.balanced_uniform import BalancedUniform
+from siesta.policies.grasp import Grasp
+from siesta.policies.max_interference import MaxInterference
+from siesta.policies.max_loss import MaxLoss
+from siesta.policies.min_margin import MinMargin
+from siesta.policies.min_rehearsal import MinRehearsal
+from siesta.policies.prototypical import Prototypical
 from siesta.policies.uniform import Uniform
 
-__all__ = ["DEFAULT_POLICY", "POLICIES", "BalancedUniform", "Uniform", "explain_policies", "make_policy"]
+__all__ = [
+    "DEFAULT_POLICY",
+    "POLICIES",
+    "BalancedPrototypical",
+    "BalancedUniform",
+    "Grasp",
+    "MaxInterference",
+    "MaxLoss",
+    "MinMargin",
+    "MinRehearsal",
+    "Prototypical",
+    "Uniform",
+    "explain_policies",
+    "make_policy",
+]
 
 DEFAULT_POLICY = "balanced_uniform"
 
 POLICIES: dict[str, type[Policy]] = {
     "balanced_uniform": BalancedUniform,
     "uniform": Uniform,
+    "min_rehearsal": MinRehearsal,
+    "max_interference": MaxInterference,
+    "max_loss": MaxLoss,
+    "min_margin": MinMargin,
+    "prototypical": Prototypical,
+    "balanced_prototypical": BalancedPrototypical,
+    "grasp": Grasp,
 }
 
 

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from siesta.contracts import Ids, Memory
+from siesta.policies.draws import Orders, balanced
 
 __all__ = ["BalancedUniform"]
-
-_PICKS_AT_ONCE = 65_536
 
 
 class BalancedUniform:
     """Draws in rounds: each round takes one sample of every class, the classes in random order.
 
-    A class is gone through without replacement before any of its samples repeats, so after any number of picks two
-    classes differ by at most one pick, and two samples of a class by at most one rehearsal.
+    A class is gone through in random order before any of its samples repeats.
 
     Example:
         >>> classes = np.array([7, 7, 7, 9], dtype=np.int32)
@@ -28,28 +27,9 @@ class BalancedUniform:
     """
 
     def picks(self, memory: Memory, rng: np.random.Generator) -> Iterator[Ids]:
-        """Yields many rounds at once; time and memory are linear in the picks."""
-        by_class = np.argsort(memory.classes, kind="stable")
-        _, starts = np.unique(memory.classes[by_class], return_index=True)
-        walks = [_Walk(ids, rng) for ids in np.split(memory.ids[by_class], starts[1:])]
-        rounds = -(-_PICKS_AT_ONCE // len(walks))
-        while True:
-            chunk = np.stack([walk.take(rounds) for walk in walks], axis=1)  # (rounds, classes)
-            yield rng.permuted(chunk, axis=1).reshape(-1)
+        """Yields many rounds at once."""
 
+        def shuffles_of(members: npt.NDArray[np.int64]) -> Orders:
+            return lambda passes: rng.permuted(np.tile(np.arange(len(members)), (passes, 1)), axis=1)
 
-class _Walk:
-    """One class's samples, pass after shuffled pass."""
-
-    def __init__(self, ids: Ids, rng: np.random.Generator) -> None:
-        self._ids, self._rng = ids, rng
-        self._ahead = rng.permutation(ids)
-
-    def take(self, count: int) -> Ids:
-        """The next `count` ids."""
-        if count > len(self._ahead):
-            passes = -(-(count - len(self._ahead)) // len(self._ids))
-            more = self._rng.permuted(np.tile(self._ids, (passes, 1)), axis=1).reshape(-1)
-            self._ahead = np.concatenate([self._ahead, more])
-        taken, self._ahead = np.split(self._ahead, [count])
-        return taken
+        return balanced(memory, shuffles_of, rng)

@@ -22,8 +22,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from siesta.augment import explain_augmentations
 from siesta.cli import main
 from siesta.learner import Siesta
+from siesta.policies import explain_policies
 
 SCRIPT = Path(sys.executable).with_name("siesta")
 ENVIRONMENT = {
@@ -145,7 +147,7 @@ def test_from_nothing_to_a_learner_that_slept(tmp_path: Path, make_pictures: Mak
 
     report = ask("sleep", path, "--updates", "20", "--batch-size", "8", "--seed", "3", "--policy", "uniform")
     assert (report["generation"], report["updates"], report["classes"], report["new_classes"]) == (1, 20, 3, 3)
-    assert report["settings"]["policy"] == "uniform"
+    assert report["settings"]["policy"] == "uniform" and report["settings"]["augment"] is None
     assert report["settings"]["seed"] == 3
     assert not report["interrupted"]
 
@@ -171,6 +173,13 @@ def test_from_nothing_to_a_learner_that_slept(tmp_path: Path, make_pictures: Mak
     assert facts["codec"]["name"] == "opq"
     assert 0 < facts["codec"]["relative_error"] < 1
     assert [sleep["updates"] for sleep in facts["sleeps"]] == [20]
+
+
+def test_a_mixed_sleep_by_a_policy_that_looks(knowing: Path) -> None:
+    options = ["--updates", "6", "--batch-size", "4", "--policy", "grasp", "--augment", "mixup_cutmix"]
+    report = answer("sleep", knowing, *options)
+    assert report["updates"] == 6 and report["embedded"] > 0
+    assert (report["settings"]["policy"], report["settings"]["augment"]) == ("grasp", "mixup_cutmix")
 
 
 def test_words_for_people_name_what_they_are_about(tmp_path: Path, make_pictures: MakePictures) -> None:
@@ -288,6 +297,7 @@ def test_new_refuses(made: Path, tmp_path: Path, words: str, options: list[str])
         ("above zero", ["--seconds", "0"]),
         ("above zero", ["--minutes", "inf"]),
         ("no policy 'wild'.*balanced_uniform", ["--updates", "5", "--policy", "wild"]),
+        ("no augmentation 'blur'.*mixup_cutmix", ["--updates", "5", "--augment", "blur"]),
         ("a batch has 1 to", ["--updates", "5", "--batch-size", "0"]),
         ("rate", ["--updates", "5", "--lr", "-1"]),
         ("seed", ["--updates", "5", "--seed", "-1"]),
@@ -432,6 +442,11 @@ def test_every_command_has_help_with_an_example() -> None:
         done = siesta(command, "--help")
         assert done.returncode == 0
         assert f"Example: siesta {command}" in done.stdout
+
+
+def test_sleep_explains_its_policies_and_augmentations() -> None:
+    shown = re.sub(r"[\s│]+", " ", siesta("sleep", "--help").stdout)
+    assert explain_policies() in shown and explain_augmentations() in shown
 
 
 def test_without_a_command_it_shows_its_help_and_knows_its_version() -> None:
