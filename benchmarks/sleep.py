@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 from torch import nn
@@ -26,7 +27,7 @@ def run(image_size: int = 224, networks: tuple[str, ...] = NETWORKS) -> Iterator
         yield from _compared(learner, {"backbone": name, "image_size": image_size, "batch": BATCH})
 
 
-def _compared(learner: Siesta, config: dict[str, object]) -> Iterator[Row]:
+def _compared(learner: Siesta, config: dict[str, Any]) -> Iterator[Row]:
     latents = torch.randn(BATCH, *learner._latent_shape)
     targets = torch.arange(BATCH) % CLASSES
     plain = nn.Sequential(copy.deepcopy(learner._backbone.top), nn.Linear(learner._backbone.features, CLASSES))

@@ -355,9 +355,10 @@ class Siesta:
         picks = chosen.picks(memory, np.random.default_rng((settings.seed, _PLAN)))
         top = copy.deepcopy(self._backbone.top).to(self._device, memory_format=torch.channels_last)  # type: ignore[call-overload]
 
-        def load(ids: Ids) -> tuple[Tensor, Tensor]:
-            present, codes = self._store.get(ids)
-            return self._decode(torch.from_numpy(codes.copy())), rows(ids[present]).to(self._device)
+        def load(picked: Ids) -> tuple[Ids, Tensor, Tensor]:
+            present, codes = self._store.get(picked)
+            ids = picked[present]
+            return ids, self._decode(torch.from_numpy(codes.copy())), rows(ids).to(self._device)
 
         self._asleep = True
         try:

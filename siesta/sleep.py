@@ -7,9 +7,12 @@ statistics are frozen (their affine parts learn) and dropout is this loop's own,
 from __future__ import annotations
 
 import math
+import operator
+import statistics
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -22,16 +25,27 @@ from siesta.contracts import Augmentation, Ids, OnProgress, Progress
 from siesta.errors import BadInput
 from siesta.head import Head, cosine_logits
 
-__all__ = ["Budget", "Rehearsal", "SleepSettings", "batches", "check_seed", "layer_groups", "one_cycle", "rehearse"]
+__all__ = [
+    "DIVERGED",
+    "Budget",
+    "Rehearsal",
+    "SleepSettings",
+    "batches",
+    "check_seed",
+    "layer_groups",
+    "one_cycle",
+    "rehearse",
+]
 
 _RISE = 0.3  # share of the sleep in which the rate rises
 _START, _END = 1 / 25, 1 / 25e4  # rate at either end, as a share of its maximum: torch's OneCycleLR defaults
 _LARGEST_BATCH = 65_536
 _FADE = 0.3  # how much a step at the maximal rate fades what was seen before it
+DIVERGED = "the sleep diverged and was dropped, the learner is as before: use a lower learning rate"
 _MIX = 3  # purpose number of the random stream that augmentation draws from
 
-Load = Callable[[Ids], tuple[Tensor, Tensor]]
-"""Ids (B,) -> latents (B', d, r, s) and head rows (B',) of those that are still stored."""
+Load = Callable[[Ids], tuple[Ids, Tensor, Tensor]]
+"""Ids (B,) -> those still stored (B',), their latents (B', d, r, s) and their head rows (B',)."""
 
 
 def check_seed(seed: int) -> None:
@@ -64,16 +78,25 @@ class SleepSettings:
             raise BadInput(f"a batch has 1 to {_LARGEST_BATCH:,} samples, not {self.batch_size}")
         if not (self.rate > 0 and math.isfinite(self.rate)):
             raise BadInput(f"a learning rate is above zero, not {self.rate}")
+        for name, low, high in (
+            ("layer_decay", 0, 1),
+            ("momentum", 0, 1),
+            ("weight_decay", 0, 1),
+            ("dropout", 0, 0.99),
+        ):
+            if not low <= getattr(self, name) <= high:
+                raise BadInput(f"{name.replace('_', ' ')} lies in {low}..{high}, not {getattr(self, name)}")
         if not 0 <= self.mean_share <= 1:
             raise BadInput(f"a mean share lies in 0..1, not {self.mean_share}")
 
 
 @dataclass(frozen=True)
 class Budget:
-    """How long to sleep: a number of updates, or seconds from now."""
+    """How long to sleep: a number of updates, or seconds from the moment the budget was made."""
 
     updates: int | None = None
     seconds: float | None = None
+    start: float = field(default_factory=time.monotonic, compare=False)
 
     @classmethod
     def of(
@@ -93,9 +116,10 @@ class Budget:
         amount = updates if updates is not None else seconds
         if amount is None or not (amount > 0 and math.isfinite(amount)):
             raise BadInput(f"a sleep needs a budget above zero, not {amount}")
-        if updates is not None and not isinstance(updates, int):
-            raise BadInput(f"a number of updates is whole, not {updates}")
-        return cls(updates=updates, seconds=seconds)
+        try:
+            return cls(updates=None if updates is None else operator.index(updates), seconds=seconds)
+        except TypeError:
+            raise BadInput(f"a number of updates is whole, not {updates}") from None
 
 
 def _seconds_until(moment: datetime | str) -> float:
@@ -143,7 +167,10 @@ def batches(picks: Iterator[Ids], size: int, total: int | None) -> Iterator[Ids]
     while total is None or total > 0:
         wanted = size if total is None else min(size, total)
         while len(ahead) < wanted:
-            ahead = np.concatenate([ahead, next(picks)])
+            more = next(picks, None)
+            if more is None:
+                raise BadInput("the policy ran out of picks before the budget was spent: let it go on for ever")
+            ahead = np.concatenate([ahead, more])
         batch, ahead = np.split(ahead, [wanted])
         total = None if total is None else total - wanted
         yield batch
@@ -234,14 +261,14 @@ def rehearse(
     )
     noise, mixing = torch.Generator(device).manual_seed(settings.seed), np.random.default_rng((settings.seed, _MIX))
     taken = 1 if augment is None else 2  # samples an update
-    done: list[tuple[Ids, float]] = []
+    done: list[tuple[Ids, int, float]] = []  # ids, updates, loss
     recollection = Recollection(len(head), output.vectors.shape[1], device)
     latents: Tensor | None = None
     interrupted = False
     try:
-        for ids in batches(picks, taken * settings.batch_size, budget.updates and taken * budget.updates):
+        for picked in batches(picks, taken * settings.batch_size, budget.updates and taken * budget.updates):
             clock.begin()
-            latents, rows = load(ids)
+            ids, latents, rows = load(picked)
             if len(rows) == 0:
                 raise BadInput("none of the picked samples is stored any more: sleep again")
             share = clock.share()
@@ -250,8 +277,8 @@ def rehearse(
             batch = Batch.of(latents, rows, augment, mixing)
             loss, features = _step(top, output, optimizer, batch, settings.dropout, noise)
             recollection.add(features, batch, share)
-            done.append((ids, loss))
-            clock.tick(len(ids) // taken)
+            done.append((ids, len(batch.rows), loss))
+            clock.tick(len(batch.rows), len(picked) // taken)
             if on_progress and on_progress(clock.progress(loss, settings.rate * share)):
                 interrupted = not clock.over()
                 break
@@ -265,8 +292,8 @@ def rehearse(
         norm = float(top(latents).norm(dim=1).mean())
     vectors = recollection.blend(output.vectors.detach(), settings.mean_share).cpu()
     consolidated = head.consolidated(vectors, float(output.scale.detach()), norm)
-    rehearsed = np.concatenate([ids for ids, _ in done])
-    return Rehearsal(consolidated, len(rehearsed) // taken, rehearsed, [loss for _, loss in done], interrupted)
+    rehearsed, updates, losses = zip(*done, strict=True)
+    return Rehearsal(consolidated, sum(updates), np.concatenate(rehearsed), list(losses), interrupted)
 
 
 def _step(
@@ -286,23 +313,23 @@ def _step(
     optimizer.step()
     value = float(loss.detach())
     if not math.isfinite(value):
-        raise BadInput("the sleep diverged and was dropped, the learner is as before: use a lower learning rate")
+        raise BadInput(DIVERGED)
     return value, features.detach()
 
 
 class _Clock:
     """Where a sleep stands in its budget: batches for an update budget, seconds for a time budget.
 
-    A policy may plan for long before the first batch. That is part of a time budget, but says nothing about how long
-    a batch takes.
+    Planning, and a first batch that is slow because everything is new, are part of a time budget but not of its
+    cycle: that begins after the first batch and is at its end in the last one that still fits.
     """
 
     def __init__(self, budget: Budget, batch_size: int) -> None:
         self._budget = budget
         self._steps = None if budget.updates is None else -(-budget.updates // batch_size)
-        self._start = self._first = self._begun = self._last = time.monotonic()
-        self._step = self._updates = 0
-        self._last_step = 0.0
+        self._begun = self._first = self._last = self._cycle_start = time.monotonic()
+        self._step = self._updates = self._spent = 0
+        self._step_times: deque[float] = deque(maxlen=15)
 
     def begin(self) -> None:
         """A batch is picked."""
@@ -310,34 +337,47 @@ class _Clock:
         if self._step == 0:
             self._first = self._begun
 
-    def tick(self, updates: int) -> None:
-        """A batch is done."""
-        now = time.monotonic()
-        self._last_step, self._last = now - self._begun, now
+    def tick(self, updates: int, spent: int) -> None:
+        """A batch is done: so many updates, of so many that were planned."""
+        self._last = time.monotonic()
+        if self._step == 0:
+            self._cycle_start = self._last
+            self._step_times.append((self._last - self._begun) / 2)
+        elif self._step == 1:
+            self._step_times[0] = self._last - self._begun
+        else:
+            self._step_times.append(self._last - self._begun)
         self._step += 1
         self._updates += updates
+        self._spent += spent
+
+    def _next_step(self) -> float:
+        """Seconds that the next batch will take, going by the last ones."""
+        return statistics.median(self._step_times) if self._step_times else 0.0
 
     def share(self) -> float:
         """Share of the maximal rate for the next batch."""
         if self._budget.seconds is not None:
-            return one_cycle((time.monotonic() - self._start) / self._budget.seconds)
+            room = self._budget.start + self._budget.seconds - self._next_step() - self._cycle_start
+            return one_cycle((self._begun - self._cycle_start) / room if room > 0 else 1.0) if self._step else _START
         last = (self._steps or 1) - 1
         if last == 0:
-            return one_cycle(0.0)
+            return _START
         return one_cycle(self._step / last, rise=max((_RISE * (last + 1) - 1) / last, 0.0))
 
     def over(self) -> bool:
         """True when no further batch fits."""
         if self._budget.seconds is not None:
-            return self._last - self._start + self._last_step > self._budget.seconds
-        return self._updates >= (self._budget.updates or 0)
+            return self._last + self._next_step() > self._budget.start + self._budget.seconds
+        return self._spent >= (self._budget.updates or 0)
 
     def progress(self, loss: float, rate: float) -> Progress:
-        elapsed, working = self._last - self._start, self._last - self._first
+        """Where things stand now."""
+        working = max(self._last - self._first, 1e-9)
         if self._budget.seconds is not None:
-            fraction = min(elapsed / self._budget.seconds, 1.0)
-            left = max(self._budget.seconds - elapsed, 0.0)
+            left = max(self._budget.start + self._budget.seconds - self._last, 0.0)
+            fraction = 1 - left / self._budget.seconds
         else:
-            fraction = self._updates / (self._budget.updates or 1)
+            fraction = self._spent / (self._budget.updates or 1)
             left = working * (1 - fraction) / fraction
-        return Progress(self._updates, fraction, loss, rate, self._updates / max(working, 1e-9), left)
+        return Progress(self._updates, fraction, loss, rate, self._updates / working, left)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,11 +18,13 @@ from PIL import Image
 from siesta import Siesta
 from siesta.augment import AUGMENTATIONS
 from siesta.backbones import RANDOM, make_backbone, save_checkpoint
-from siesta.contracts import Embedded, Ids, Memory
+from siesta.contracts import Embedded, Ids, Memory, Progress
 from siesta.engines import ENGINES, OnnxEngine
-from siesta.errors import BadInput, Busy
+from siesta.errors import BadInput
 from siesta.head import Head
 from siesta.policies import POLICIES, Uniform
+from siesta.store import Store
+from siesta.store.files import WriterLock
 
 Pixels = npt.NDArray[np.uint8]
 COLOURS = {"red": (220, 40, 40), "green": (40, 220, 40), "blue": (40, 40, 220), "grey": (128, 128, 128)}
@@ -140,6 +146,8 @@ def test_a_sleep_that_fails_changes_nothing(learner: Siesta) -> None:
     before = learner.predict_one(picture("red")), learner.info()
     with pytest.raises(BadInput, match="lower learning rate"):
         learner.sleep(updates=400, batch_size=4, rate=1e20)
+    with pytest.raises(BadInput, match="lower learning rate"):
+        learner.sleep(updates=4, batch_size=4, rate=1e38)  # a single step, so its own loss is still fine
     after = learner.predict_one(picture("red")), learner.info()
     assert before[0] == after[0] and before[1]["sleeps"] == after[1]["sleeps"] == []
 
@@ -205,8 +213,77 @@ def test_readers_see_a_writer_does_not_hinder_them_and_a_second_writer_is_refuse
         assert reader.predict_one(picture("red")) == learner.predict_one(picture("red"))
         with pytest.raises(BadInput, match="cannot be written"):
             reader.learn_one(picture("red"), "red")
-    with pytest.raises(Busy, match="being written by process"):
-        Siesta.open(path)
+    with subprocess.Popen(
+        [sys.executable, "-c", f"from siesta import Siesta; Siesta.open({str(path)!r})"],
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as other:
+        assert f"being written by process {os.getpid()}" in other.communicate()[1]
+
+
+def test_in_one_process_the_newer_writer_takes_over(learner: Siesta, tmp_path: Path) -> None:
+    """So that the example of the README runs: create, teach, open again."""
+    learner.learn_many(*lesson(2))
+    newer = Siesta.open(tmp_path / "colours.siesta")
+    assert newer.learn_one(picture("red"), "red") == 7
+    with pytest.raises(BadInput, match="opened anew in this process"):
+        learner.learn_one(picture("red"), "red")
+
+
+def test_a_forgotten_learner_frees_its_lock(tmp_path: Path) -> None:
+    learner = Siesta.create(tmp_path / "x.siesta", image_size=32)
+    del learner
+    gc.collect()
+    WriterLock(tmp_path / "x.siesta").release()
+
+
+def test_teaching_while_it_sleeps_is_refused(learner: Siesta) -> None:
+    learner.learn_many(*lesson(2))
+
+    def teach(_progress: Progress) -> None:
+        learner.learn_one(picture("grey"), "grey")
+
+    with pytest.raises(BadInput, match="it is asleep"):
+        learner.sleep(updates=8, batch_size=4, on_progress=teach)
+    learner.learn_one(picture("grey"), "grey")
+    assert learner.predict_one(picture("grey")).label in COLOURS
+
+
+def test_another_working_directory_does_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    learner = Siesta.create("here.siesta", image_size=32)
+    learner.learn_many(*lesson(2))
+    monkeypatch.chdir("/")
+    assert learner.sleep(updates=8, batch_size=4).generation == 1
+
+
+def test_an_interrupt_around_a_commit_leaves_budget_and_means_right(
+    learner: Siesta, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Store._add
+
+    def interrupted(self: Store, samples: object) -> None:
+        real(self, samples)  # type: ignore[arg-type]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Store, "_add", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        learner.learn_one(picture("red"), "red")
+    monkeypatch.undo()
+    assert len(learner._store) == 1 and learner.predict_one(picture("red")).label == "red"
+
+
+def test_the_papers_feature_space_is_one_argument_away() -> None:
+    centred, plain = (Siesta.create(":memory:", image_size=32, centred=flag) for flag in (True, False))
+    assert centred._backbone.top[-1].centre.norm() > 0 and plain._backbone.top[-1].centre.norm() == 0  # type: ignore
+
+
+def test_many_new_classes_cost_the_same_each() -> None:
+    head = Head.empty(features=8, scale=1.0)
+    for class_id in range(1, 300):
+        head.set_recent(class_id, torch.full((8,), float(class_id)), 1)
+    assert head.class_ids.tolist() == list(range(1, 300))
+    assert head.weights()[:, 0].tolist() == [float(class_id) for class_id in range(1, 300)]
 
 
 @pytest.fixture
@@ -284,6 +361,8 @@ def test_a_learner_made_for_torch_can_be_opened_for_onnx(tmp_path: Path) -> None
     [
         ({"codec": "zip"}, "there is no codec 'zip'"),
         ({"codec": "raw", "cut": 7}, "leave the cut out"),
+        ({"device": "abacus"}, "torch cannot compute on 'abacus'"),
+        ({"device": "cuda"}, "torch cannot compute on 'cuda'"),
         ({"engine": "tpu"}, "there is no engine 'tpu'"),
         ({"image_size": 31}, "image size lies in 32"),
         ({"image_size": 5000}, "image size lies in"),

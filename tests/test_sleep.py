@@ -47,8 +47,8 @@ def make_head(classes: int = 3) -> Head:
 LATENTS = torch.rand(30, 3, 2, 2, generator=torch.Generator().manual_seed(9))
 
 
-def load(ids: Ids) -> tuple[Tensor, Tensor]:
-    return LATENTS[torch.from_numpy(ids)], torch.from_numpy(ids) % 3
+def load(ids: Ids) -> tuple[Ids, Tensor, Tensor]:
+    return ids, LATENTS[torch.from_numpy(ids)], torch.from_numpy(ids) % 3
 
 
 def endless(seed: int = 0) -> Iterator[Ids]:
@@ -113,7 +113,7 @@ def test_one_step_equals_sgd_written_out() -> None:
     rehearse(top, make_head(), endless(), load, Budget(updates=30), settings)
     vectors = torch.nn.functional.normalize(make_head().weights())
     ids = next(endless())
-    latents, rows = load(ids)
+    _, latents, rows = load(ids)
     loss = nn.functional.cross_entropy(cosine_logits(expected(latents), vectors, 5.0), rows)
     gradients = torch.autograd.grad(loss, list(expected.parameters()))
     decays = [0.9**2, 0.9**2, 0.9, 0.9]
@@ -161,7 +161,7 @@ def test_a_callback_ends_it_cleanly() -> None:
 def test_ctrl_c_ends_it_cleanly() -> None:
     calls = itertools.count()
 
-    def interrupting(ids: Ids) -> tuple[Tensor, Tensor]:
+    def interrupting(ids: Ids) -> tuple[Ids, Tensor, Tensor]:
         if next(calls) == 3:
             raise KeyboardInterrupt
         return load(ids)
@@ -171,7 +171,7 @@ def test_ctrl_c_ends_it_cleanly() -> None:
 
 
 def test_ctrl_c_before_anything_was_done_is_passed_on() -> None:
-    def interrupting(_ids: Ids) -> tuple[Tensor, Tensor]:
+    def interrupting(_ids: Ids) -> tuple[Ids, Tensor, Tensor]:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -217,11 +217,21 @@ def test_long_planning_leaves_a_time_budget_its_rest() -> None:
 
 
 def test_samples_that_are_gone_are_left_out() -> None:
-    def partial(ids: Ids) -> tuple[Tensor, Tensor]:
+    def partial(ids: Ids) -> tuple[Ids, Tensor, Tensor]:
         return load(ids[ids % 2 == 0])
 
     result = rehearse(make_top(), make_head(), endless(), partial, Budget(updates=40), SETTINGS)
     assert len(result.losses) == 5
+    assert result.updates == len(result.rehearsed) == sum(int((ids % 2 == 0).sum()) for ids in _first_batches(5))
+
+
+def _first_batches(count: int) -> list[Ids]:
+    return list(batches(endless(), SETTINGS.batch_size, count * SETTINGS.batch_size))
+
+
+def test_a_policy_that_ends_is_told_to_go_on() -> None:
+    with pytest.raises(BadInput, match="ran out of picks"):
+        rehearse(make_top(), make_head(), iter([np.arange(5)]), load, Budget(updates=40), SETTINGS)
 
 
 def test_divergence_is_said_in_words() -> None:
@@ -232,7 +242,7 @@ def test_divergence_is_said_in_words() -> None:
 def test_vectors_end_with_the_mean_length_of_z() -> None:
     top, result = run(Budget(updates=16))
     with torch.no_grad():
-        norm = top(load(result.rehearsed[-8:])[0]).norm(dim=1).mean()
+        norm = top(load(result.rehearsed[-8:])[1]).norm(dim=1).mean()
     assert torch.allclose(result.head.weights().norm(dim=1), norm.expand(3), rtol=1e-5)
 
 
@@ -261,6 +271,7 @@ def test_budgets_are_understood() -> None:
         ({}, "exactly one of"),
         ({"updates": 5, "seconds": 5.0}, "exactly one of"),
         ({"updates": 0}, "above zero"),
+        ({"updates": 2.5}, "is whole"),
         ({"seconds": -1.0}, "above zero"),
         ({"minutes": math.nan}, "above zero"),
         ({"until": "25:99"}, "not a time of day"),
@@ -272,7 +283,10 @@ def test_impossible_budgets_are_refused(budget: dict[str, object], words: str) -
         Budget.of(**budget)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("wrong", [{"batch_size": 0}, {"rate": 0.0}, {"rate": math.inf}])
+@pytest.mark.parametrize(
+    "wrong",
+    [{"batch_size": 0}, {"rate": 0.0}, {"rate": math.inf}, {"layer_decay": math.nan}, {"momentum": -1}, {"seed": -1}],
+)
 def test_impossible_settings_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(BadInput):
         SleepSettings(**{"rate": 0.1, "layer_decay": 0.9, "dropout": 0.1, **wrong})  # type: ignore[arg-type]

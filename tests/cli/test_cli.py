@@ -38,7 +38,7 @@ ENVIRONMENT = {
 WITHOUT = shutil.ignore_patterns("*-shm", "*-wal")  # empty in a closed learner
 COMMANDS = ["new", "learn", "sleep", "predict", "eval", "info", "demo"]
 ODD_FOLDERS = ["[red]", "deep 深い 'quoted' \"one\"", " padded ", "[bold]x"]
-ODD_LABELS = [*ODD_FOLDERS, "[/]"]  # a slash is no folder's name, but may be a label's
+ODD_LABELS = [*ODD_FOLDERS, "[/]", ":bird:"]  # a slash is no folder's name, but may be a label's
 FORKSERVER = multiprocessing.get_context("forkserver")
 FORKSERVER.set_forkserver_preload(["siesta.learner"])  # torch is imported once for all children
 
