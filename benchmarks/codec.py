@@ -39,5 +39,5 @@ def run() -> Iterator[Row]:
             ),
         }
         for name, (ours, theirs) in works.items():
-            mine, other = alternate(ours, theirs, repeats=30)
+            mine, other = alternate(ours, theirs, repeats=8, block=5)
             yield row(f"codec_{name}_speedup", other / mine, "x FAISS", pictures=batch, ours_ms=round(1e3 * mine, 3))

@@ -61,7 +61,7 @@ def _latencies(learner: Siesta, picture: Any, config: dict[str, Any]) -> Iterato
         "reference_predict": lambda: reference.predict(picture),
         "reference_learn": lambda: reference.learn(picture, 0),
     }
-    times = dict(zip(works, alternate(*works.values(), repeats=40), strict=True))
+    times = dict(zip(works, alternate(*works.values(), repeats=10, block=6), strict=True))
     for name in ("bare", "predict", "learn"):
         yield row(f"{name}_ms", 1e3 * times[name], "ms", **config, engine="onnx")
     yield row("engine_speedup", times["bare_torch"] / times["bare"], "x torch", **config)

@@ -1,4 +1,4 @@
-"""Writes the measured tables of README.md from results/: python scripts/readme_tables.py [--check]."""
+"""Writes the measured tables of README.md and docs/ from results/: python scripts/readme_tables.py [--check]."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import json
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -55,6 +56,34 @@ def birds() -> str:
     return f"{table(['CUB-200, 224 px', 'ten old classes, top-1 %', 'five new classes, top-1 %'], body)}\n\n{note}"
 
 
+HEADLINES = {
+    "learn_ms": "teach one picture",
+    "predict_ms": "ask about one picture",
+    "predict_speedup": "... over eager torch and FAISS calls",
+    "sleep_rate": "sleep",
+    "sleep_over_eager": "... over a plain eager training loop",
+    "plan_seconds": "plan as many balanced draws as there are samples",
+    "add_with_eviction": "store a sample in a full memory, committed",
+    "disk_bytes": "on disk",
+    "rss_growth_read_all": "RAM more than an empty learner, all samples read",
+}
+
+
+def headlines() -> str:
+    """The benchmark rows that matter most, for the default network and the largest memory."""
+    rows = rows_of("bench")
+    most = max(row["config"].get("samples", 0) for row in rows)
+    body = []
+    for row in rows:
+        config = row["config"]
+        default = config.get("backbone", "efficientnet_lite0") == "efficientnet_lite0"
+        if row["bench"] in HEADLINES and default and config.get("samples", most) == most:
+            size = f"{config['image_size']} px" if "image_size" in config else f"{most:,} samples"
+            body.append([HEADLINES[row["bench"]], f"{row['value']:g} {row['unit']}", size])
+    note = f"{_bench_note(rows)} All rows: [docs/performance.md](docs/performance.md)."
+    return f"{table(['what', 'measured', 'at'], body)}\n\n{note}"
+
+
 def bench() -> str:
     """Every benchmark row."""
     rows = rows_of("bench")
@@ -62,33 +91,44 @@ def bench() -> str:
     for row in rows:
         config = ", ".join(f"{name} {_short(value)}" for name, value in row["config"].items())
         body.append([row["bench"], f"{row['value']:g} {row['unit']}", row["limit"], config])
+    return f"{table(['benchmark', 'measured', 'asked for', 'of'], body)}\n\n{_bench_note(rows)}"
+
+
+def _bench_note(rows: list[Row]) -> str:
     machine = rows[0]["machine"]
-    note = f"`make bench`, {rows[0]['date'][:10]}, {machine['cores']} cores, torch {machine['torch']}."
-    return f"{table(['benchmark', 'measured', 'asked for', 'of'], body)}\n\n{note}"
+    return f"`make bench`, {rows[0]['date'][:10]}, {machine['cores']} cores, torch {machine['torch']}."
 
 
 def _short(value: Any) -> str:
     return " / ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-SECTIONS = {"demo": demo, "birds": birds, "bench": bench}
+SECTIONS = {
+    "README.md": {"demo": demo, "birds": birds, "headlines": headlines},
+    "docs/performance.md": {"bench": bench},
+}
 
 
 def main() -> None:
-    """Rewrites README.md, or with --check says whether it is up to date."""
+    """Rewrites the pages, or with --check says whether they are up to date."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
-    readme = ROOT / "README.md"
-    old = new = readme.read_text("utf-8")
-    for name, make in SECTIONS.items():
-        match = re.search(f"(<!-- {name} -->\n).*?(<!-- /{name} -->)", new, flags=re.DOTALL)
+    for page, sections in SECTIONS.items():
+        old = (ROOT / page).read_text("utf-8")
+        new = _with_tables(page, old, sections)
+        if options.check and new != old:
+            sys.exit(f"{page} and results/ disagree: run python scripts/readme_tables.py")
+        (ROOT / page).write_text(new, encoding="utf-8")
+
+
+def _with_tables(page: str, text: str, sections: dict[str, Callable[[], str]]) -> str:
+    for name, make in sections.items():
+        match = re.search(f"(<!-- {name} -->\n).*?(<!-- /{name} -->)", text, flags=re.DOTALL)
         if match is None:
-            sys.exit(f"README.md has no section {name}")
-        new = new[: match.end(1)] + make() + "\n" + new[match.start(2) :]
-    if options.check:
-        sys.exit("README.md and results/ disagree: run python scripts/readme_tables.py" if new != old else 0)
-    readme.write_text(new, encoding="utf-8")
+            sys.exit(f"{page} has no section {name}")
+        text = text[: match.end(1)] + make() + "\n" + text[match.start(2) :]
+    return text
 
 
 if __name__ == "__main__":

@@ -51,10 +51,10 @@ def read_image(image: ImageLike, size: int) -> Pixels:
 
 
 def scaled(pixels: Sequence[Pixels], scaling: Scaling) -> Tensor:
-    """Pictures (S, S, 3) -> what a bottom takes: (B, 3, S, S) float, channels-last in memory."""
-    batch = torch.from_numpy(np.stack(pixels)).permute(0, 3, 1, 2).float()
+    """Pictures (S, S, 3) -> what a bottom takes: (B, 3, S, S) float."""
+    batch = torch.from_numpy(np.stack(pixels)).permute(0, 3, 1, 2).contiguous().float()
     mean, std = (torch.tensor(values).reshape(1, 3, 1, 1) for values in (scaling.mean, scaling.std))
-    return (batch - mean) / std
+    return batch.sub_(mean).div_(std)
 
 
 def _opened(image: ImageLike) -> Image.Image:

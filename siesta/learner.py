@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
@@ -22,7 +23,7 @@ from siesta.backbones import DEFAULT_BACKBONE, MIN_IMAGE_SIZE, PUBLISHED, RANDOM
 from siesta.backbones.frozen_norm import with_frozen_norms
 from siesta.codecs import CODECS, DEFAULT_CODEC, Raw
 from siesta.contracts import Augmentation, Backbone, Embedded, Engine, Ids, OnProgress, Policy, Prediction, SleepReport
-from siesta.engines import choose_engine, folded, graph_of, make_engine
+from siesta.engines import choose_engine, folded, graph_of, make_engine, one_torch_thread
 from siesta.errors import BadInput
 from siesta.fitting import fitted_for
 from siesta.head import Head, cosine_logits
@@ -224,8 +225,9 @@ class Siesta:
         pairs = zip(images, labels, strict=True)
         keyed = ((pair, None) for pair in pairs) if keys is None else zip(pairs, keys, strict=True)
         for group in groups(keyed, _PICTURES_AT_ONCE):
-            codes = self._encode([self.read(image) for (image, _), _ in group])
-            features = self._features(codes).numpy()
+            with self._quietly():
+                codes = self._encode([self.read(image) for (image, _), _ in group])
+                features = self._features(codes).numpy()
             samples = [
                 NewSample(label, code.tobytes(), feature, key)
                 for ((_, label), key), code, feature in zip(group, codes.numpy(), features, strict=True)
@@ -262,12 +264,17 @@ class Siesta:
         answers: list[Prediction] = []
         names = [self._labels[class_id] for class_id in self._head.class_ids.tolist()]
         for group in groups(images, _PICTURES_AT_ONCE):
-            features = self._features(self._encode([self.read(image) for image in group]))
-            scores, rows = self._head.probabilities(features).topk(min(top, len(names)), dim=1)
+            with self._quietly():
+                features = self._features(self._encode([self.read(image) for image in group]))
+                scores, rows = self._head.probabilities(features).topk(min(top, len(names)), dim=1)
             for some_scores, some_rows in zip(scores.tolist(), rows.tolist(), strict=True):
                 best = [(names[row], score) for row, score in zip(some_rows, some_scores, strict=True)]
                 answers.append(Prediction(*best[0], best))
         return answers
+
+    def _quietly(self) -> AbstractContextManager[None]:
+        """Keeps torch's threads out of the engine's way."""
+        return one_torch_thread() if self._engine == "onnx" else nullcontext()
 
     @torch.inference_mode()
     def _encode(self, pixels: Sequence[Pixels]) -> Tensor:

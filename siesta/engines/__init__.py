@@ -8,11 +8,20 @@ from torch import nn
 from siesta.contracts import Engine
 from siesta.engines.folding import folded
 from siesta.engines.graphs import graph_of
-from siesta.engines.onnx_engine import OnnxEngine
+from siesta.engines.onnx_engine import OnnxEngine, one_torch_thread
 from siesta.engines.torch_engine import TorchEngine
 from siesta.errors import BadInput
 
-__all__ = ["ENGINES", "OnnxEngine", "TorchEngine", "choose_engine", "folded", "graph_of", "make_engine"]
+__all__ = [
+    "ENGINES",
+    "OnnxEngine",
+    "TorchEngine",
+    "choose_engine",
+    "folded",
+    "graph_of",
+    "make_engine",
+    "one_torch_thread",
+]
 
 ENGINES = ("onnx", "torch")
 
