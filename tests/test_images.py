@@ -300,5 +300,5 @@ def test_scaling_is_per_channel() -> None:
     wanted = (np.stack(pixels).astype(np.float32) - [1, 2, 3]) / [4, 5, 6]
     assert found.shape == (2, 3, SIZE, SIZE)
     assert found.dtype == torch.float32
-    assert found.is_contiguous(memory_format=torch.channels_last)
+    assert found.is_contiguous()
     np.testing.assert_allclose(found.numpy(), wanted.transpose(0, 3, 1, 2), rtol=1e-6)
