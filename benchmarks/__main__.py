@@ -35,7 +35,7 @@ QUICK: Benches = {
 
 
 def main() -> None:
-    """Prints a table as it goes; a quick or partial run writes nothing."""
+    """Prints a table as it goes; a quick run writes nothing."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="name", help=f"some of {', '.join(BENCHES)}; all if left out")
     parser.add_argument("--quick", action="store_true", help="small sizes only")
@@ -43,19 +43,28 @@ def main() -> None:
     if unknown := set(options.names) - set(BENCHES):
         parser.error(f"there is no benchmark {', '.join(sorted(unknown))}: choose from {', '.join(BENCHES)}")
     console = Console()
-    rows = []
+    rows: list[Row] = []
     for name in options.names or BENCHES:
         for found in (QUICK if options.quick else BENCHES)[name]():
-            rows.append({**found, **provenance()})
+            rows.append({"group": name, **found, **provenance()})
             console.print(f"{found['bench']}: {found['value']} {found['unit']} {found['config']}", soft_wrap=True)
     table = Table("benchmark", "value", "unit", "asked for")
     for found in rows:
         table.add_row(found["bench"], str(found["value"]), found["unit"], found["limit"])
     console.print(table)
-    if not (options.quick or options.names):
-        RESULTS.parent.mkdir(exist_ok=True)
-        RESULTS.write_text("".join(json.dumps(found) + "\n" for found in rows), encoding="utf-8")
-        console.print(f"wrote {RESULTS.relative_to(Path.cwd()) if RESULTS.is_relative_to(Path.cwd()) else RESULTS}")
+    if not options.quick:
+        _write(rows)
+        console.print(f"wrote results/{RESULTS.name}")
+
+
+def _write(rows: list[Row]) -> None:
+    """Replaces the rows of the benchmarks that ran; the others stay."""
+    ran = {row["group"] for row in rows}
+    old = [json.loads(line) for line in RESULTS.read_text("utf-8").splitlines()] if RESULTS.exists() else []
+    kept = [row for row in old if row["group"] not in ran]
+    ordered = sorted(kept + rows, key=lambda row: list(BENCHES).index(row["group"]))
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text("".join(json.dumps(row) + "\n" for row in ordered), encoding="utf-8")
 
 
 if __name__ == "__main__":

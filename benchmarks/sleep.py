@@ -15,7 +15,7 @@ from siesta.learner import Siesta
 
 __all__ = ["run"]
 
-BATCH, STEPS, CLASSES = 64, 2, 20
+BATCH, STEPS, CLASSES = 64, 8, 20
 
 
 def run(image_size: int = 224, networks: tuple[str, ...] = NETWORKS) -> Iterator[Row]:
@@ -42,7 +42,7 @@ def _compared(learner: Siesta, config: dict[str, Any]) -> Iterator[Row]:
     def asleep() -> None:
         learner.sleep(updates=STEPS * BATCH, batch_size=BATCH, rate=1e-6)
 
-    ours, theirs = alternate(asleep, eager, repeats=3)
+    ours, theirs = alternate(asleep, eager, repeats=2)
     updates = STEPS * BATCH
     yield row("sleep_rate", updates / ours, "updates/s", **config)
     yield row("sleep_over_eager", theirs / ours, "x", ">= 1.3", **config)
