@@ -12,6 +12,7 @@ from siesta.contracts import Ids, Memory
 __all__ = ["Orders", "Priorities", "balanced", "weighted", "weighted_orders"]
 
 _PICKS_AT_ONCE = 65_536
+_FIRST_PICKS = 2_048
 
 Priorities = npt.NDArray[np.float64]
 """One number a sample, zero or above; only their ratios count, and all zero means that all are alike."""
@@ -67,8 +68,10 @@ def balanced(
     by_class = np.argsort(memory.classes, kind="stable")
     _, starts = np.unique(memory.classes[by_class], return_index=True)
     walks = [_Walk(memory.ids[members], orders_of(members)) for members in np.split(by_class, starts[1:])]
-    rounds = -(-min(at_once, _PICKS_AT_ONCE) // len(walks))
+    planned, most = _FIRST_PICKS, min(at_once, _PICKS_AT_ONCE)
     while True:
+        planned = min(2 * planned, most)  # a short sleep does not wait for the plan of a long one
+        rounds = -(-planned // len(walks))
         chunk = np.stack([walk.take(rounds) for walk in walks], axis=1)  # (rounds, classes)
         yield rng.permuted(chunk, axis=1).reshape(-1)
 
