@@ -71,7 +71,7 @@ HEADLINES = {
 
 def headlines() -> str:
     """The benchmark rows that matter most, for the default network and the largest memory."""
-    rows = rows_of("bench")
+    rows = [row for row in rows_of("bench") if row["group"] != "policies"]
     most = max(row["config"].get("samples", 0) for row in rows)
     body = []
     for row in rows:
