@@ -9,7 +9,7 @@ demo: .venv/.demo-ready
 	$(BIN)/siesta demo
 
 test: .venv/.dev-ready
-	$(BIN)/pytest -n 2 -m "not slow"
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m "not slow"  # two workers, a thread each
 
 test-slow: .venv/.dev-ready
 	$(BIN)/pytest -m slow
