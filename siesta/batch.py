@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from siesta.contracts import Augmentation
+from siesta.errors import BadInput
 
 __all__ = ["Batch"]
 
@@ -41,6 +42,8 @@ class Batch:
             return cls(latents, rows, rows)
         half = -(-len(rows) // 2)
         mixed, share = augment(latents[:half], latents[-half:], rng)
+        if mixed.shape != latents[:half].shape or not 0 <= share <= 1:
+            raise BadInput("an augmentation gives latents of the shape it was given, and a share in 0..1: mend it")
         return cls(mixed, rows[:half], rows[-half:], share)
 
     def loss(self, logits: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
@@ -24,7 +24,7 @@ from siesta.backbones.frozen_norm import with_frozen_norms
 from siesta.codecs import CODECS, DEFAULT_CODEC, Raw
 from siesta.contracts import Augmentation, Backbone, Embedded, Engine, Ids, OnProgress, Policy, Prediction, SleepReport
 from siesta.engines import choose_engine, folded, graph_of, make_engine, one_torch_thread
-from siesta.errors import BadInput
+from siesta.errors import BadInput, Damaged
 from siesta.fitting import fitted_for
 from siesta.head import Head, cosine_logits
 from siesta.images import ImageLike, Pixels, read_image, scaled
@@ -72,9 +72,11 @@ class Siesta:
         self._codec = CODECS[settings["codec"]].from_state(store.constant("codec")).to(self._device)
         self._latent_shape: tuple[int, int, int] = tuple(settings["latent_shape"])
         self._engine = choose_engine(engine, self._device)
-        self._graphs = store.constant("graphs")
-        if self._engine == "onnx" and not self._graphs:  # it was made for torch
-            self._graphs = graphs(backbone, settings["image_size"])
+        self._graphs: dict[str, Tensor] = {}
+        if self._engine == "onnx":
+            with suppress(Damaged):  # it can be made again
+                self._graphs = store.constant("graphs")
+            self._graphs = self._graphs or graphs(backbone, settings["image_size"])
         self._bottom = self._running(backbone.bottom, "bottom")
         self._load_weights()
 
@@ -177,6 +179,7 @@ class Siesta:
         cls, path: str | Path, *, read_only: bool = False, device: str = "cpu", engine: str | None = None
     ) -> Siesta:
         """Opens a learner on disk; read-only it can be asked but not taught, and never hinders a writer."""
+        choose_engine(engine, _device(device))  # before a writer in this process is closed for the new one
         store = Store.open(Path(path), read_only=read_only)
         try:
             return cls(store, device, engine)

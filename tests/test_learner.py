@@ -237,6 +237,31 @@ def test_a_forgotten_learner_frees_its_lock(tmp_path: Path) -> None:
     WriterLock(tmp_path / "x.siesta").release()
 
 
+def test_graphs_that_are_gone_or_damaged_are_made_again(learner: Siesta, tmp_path: Path) -> None:
+    learner.learn_many(*lesson(2))
+    answer = learner.predict_one(picture("red"))
+    file = tmp_path / "colours.siesta" / "graphs.safetensors"
+    for spoil in (lambda: file.write_bytes(b"spoilt"), file.unlink):
+        spoil()
+        with Siesta.open(tmp_path / "colours.siesta", read_only=True) as reader:
+            assert reader.predict_one(picture("red")) == answer
+
+
+def test_an_opening_that_fails_leaves_the_open_writer_alone(learner: Siesta, tmp_path: Path) -> None:
+    for wrong in ({"engine": "tpu"}, {"device": "abacus"}):
+        with pytest.raises(BadInput):
+            Siesta.open(tmp_path / "colours.siesta", **wrong)  # type: ignore[arg-type]
+    assert learner.learn_one(picture("red"), "red") == 1
+
+
+@pytest.mark.parametrize("share", [1.5, -3.0, float("nan")])
+def test_an_augmentation_that_makes_no_sense_is_refused(learner: Siesta, share: float) -> None:
+    learner.learn_many(*lesson(2))
+    with pytest.raises(BadInput, match=r"a share in 0\.\.1"):
+        learner.sleep(updates=8, batch_size=4, augment=lambda first, _second, _rng: (first, share))
+    assert learner.info()["sleeps"] == []
+
+
 def test_teaching_while_it_sleeps_is_refused(learner: Siesta) -> None:
     learner.learn_many(*lesson(2))
 

@@ -102,6 +102,13 @@ def fill(network: nn.Sequential, path: Path, layouts: Iterable[Layout]) -> tuple
 
 def _faults(found: Mapping[str, Tensor], state: Mapping[str, Tensor], names: Mapping[str, str]) -> list[str]:
     """What is wrong with the tensors found, tensor by tensor under their names; empty when nothing is."""
+    odd = [
+        names[name]
+        for name, tensor in found.items()
+        if tensor.layout != torch.strided or not tensor.is_floating_point()
+    ]
+    if odd:
+        return [f"not plain floating-point tensors: {', '.join(odd)}"]
     misshaped = [
         f"{names[name]} ({tuple(tensor.shape)} for {tuple(state[name].shape)})"
         for name, tensor in found.items()

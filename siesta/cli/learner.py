@@ -161,5 +161,7 @@ def sleep(
             f"{report.loss_after:.3f}, top changed by {100 * report.top_change:.2f} %. "
             f"Generation {report.generation} is in use."
         )
+    if report.loss_after > 1.2 * report.loss_before:
+        errors.print("The loss rose: sleep longer, or with a lower --lr.", style="yellow")
     if report.interrupted:
         raise typer.Exit(INTERRUPTED)

@@ -65,6 +65,26 @@ def test_a_folded_network_computes_the_same_without_batch_norms(name: str) -> No
     assert not any(hasattr(module, "plain") for module in quick.modules())
 
 
+WHOLE = [(name, 0) for name in BACKBONES]  # every layer there is
+ABOVE = [pytest.param(name, cut, marks=pytest.mark.slow) for name, recipe in BACKBONES.items() for cut in recipe.cuts]
+
+
+@pytest.mark.parametrize(("name", "cut"), [*WHOLE, *ABOVE])
+def test_a_graph_holds_no_weights_of_its_own(name: str, cut: int) -> None:
+    """Exported from fresh weights, many of them equal, it computes right for any others."""
+    backbone = make_backbone(name, cut, weights="random")
+    shape = backbone.latent_shape(32)
+    graph = graph_of(folded(backbone.top), shape)
+    generator = torch.Generator().manual_seed(3)
+    with torch.no_grad():
+        for tensor in backbone.top.state_dict().values():
+            if tensor.is_floating_point():
+                tensor.mul_(1 + 0.5 * torch.rand(tensor.shape, generator=generator))
+                tensor.add_(0.05 * torch.rand(tensor.shape, generator=generator))
+        x = torch.rand(2, *shape, generator=generator)
+        assert relative(make_engine("onnx", backbone.top, graph, CPU).run(x), backbone.top(x)) < 1e-4
+
+
 def test_a_graph_is_made_once_and_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from siesta.engines import graphs
 
@@ -79,9 +99,10 @@ def test_a_graph_is_made_once_and_found_again(tmp_path: Path, monkeypatch: pytes
     assert len(first) < len(filled(first, network.state_dict()))
     monkeypatch.undo()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    file.write_bytes(b"\xff\xff rubbish")
-    graphs._remembered.cache_clear()
-    assert len(graph_of(network, (3, 5, 5))) == len(first), "a damaged cache is made anew"
+    for damaged in (b"\xff\xff rubbish", b""):
+        file.write_bytes(damaged)
+        graphs._remembered.cache_clear()
+        assert len(graph_of(network, (3, 5, 5))) == len(first), "a damaged cache is made anew"
 
 
 def test_a_cache_that_cannot_be_written_is_only_slower(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
