@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from siesta.augment import make_augmentation
 from siesta.backbones import DEFAULT_BACKBONE, MIN_IMAGE_SIZE, PUBLISHED, RANDOM, make_backbone
 from siesta.backbones.frozen_norm import with_frozen_norms
+from siesta.budget import Budget
 from siesta.codecs import CODECS, DEFAULT_CODEC, Raw
 from siesta.contracts import Augmentation, Backbone, Embedded, Engine, Ids, OnProgress, Policy, Prediction, SleepReport
 from siesta.engines import choose_engine, folded, graph_of, make_engine, one_torch_thread
@@ -29,7 +30,7 @@ from siesta.fitting import fitted_for
 from siesta.head import Head, cosine_logits
 from siesta.images import ImageLike, Pixels, read_image, scaled
 from siesta.policies import DEFAULT_POLICY, make_policy
-from siesta.sleep import DIVERGED, Budget, SleepSettings, check_seed, rehearse
+from siesta.sleep import DIVERGED, SleepSettings, check_seed, rehearse
 from siesta.store import OVERHEAD_BYTES, NewSample, Recent, Store, parse_bytes
 
 __all__ = ["DEFAULT_IMAGE_SIZE", "IN_MEMORY", "Siesta", "groups"]
@@ -45,7 +46,7 @@ _PLAN = 2  # purpose number of the random stream that a policy draws from
 
 
 class Siesta:
-    """A classifier that loses nothing it was taught, in a folder of its own.
+    """A classifier that learns as it goes and consolidates while it sleeps, in a folder of its own.
 
     Example:
         >>> import numpy as np

@@ -7,24 +7,22 @@ import itertools
 import math
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 
+from siesta.budget import Budget
 from siesta.contracts import Augmentation, Ids, Progress
 from siesta.errors import BadInput
 from siesta.head import Head, cosine_logits
 from siesta.sleep import (
-    Budget,
     CosineOutput,
     Rehearsal,
     SleepSettings,
     batches,
     layer_groups,
-    one_cycle,
     rehearse,
 )
 
@@ -78,11 +76,6 @@ def test_one_cycle_equals_torch_for_an_update_budget_in_every_layer(steps: int) 
         optimizer.step()
         if step + 1 < steps:
             schedule.step()
-
-
-def test_one_cycle_ends_where_time_ends() -> None:
-    assert one_cycle(0.0) == pytest.approx(1 / 25) and one_cycle(0.3) == 1.0
-    assert one_cycle(1.0) == one_cycle(1.7) == pytest.approx(1 / 25e4)
 
 
 def test_rates_fall_layer_by_layer_from_the_head_down() -> None:
@@ -144,6 +137,7 @@ def test_the_same_seed_gives_the_same_weights() -> None:
 
 
 def test_a_time_budget_ends_in_time_with_its_rate_at_the_end() -> None:
+    run(Budget(updates=1))  # torch's own first step takes seconds
     seen: list[Progress] = []
     start = time.monotonic()
     run(Budget(seconds=0.5), on_progress=lambda progress: seen.append(progress))
@@ -252,35 +246,6 @@ def test_batches_cut_picks_without_loss(total: int) -> None:
     cut = list(batches(picks, 6, total))
     assert [len(batch) for batch in cut[:-1]] == [6] * (len(cut) - 1)
     assert np.concatenate(cut).tolist() == list(range(total))
-
-
-def test_budgets_are_understood() -> None:
-    assert Budget.of(updates=5) == Budget(updates=5)
-    assert Budget.of(minutes=2) == Budget(seconds=120)
-    moment = datetime.now(UTC) + timedelta(hours=1)
-    assert Budget.of(until=moment).seconds == pytest.approx(3600, abs=5)
-    soon = datetime.now() + timedelta(minutes=5)
-    assert 200 < (Budget.of(until=f"{soon:%H:%M}").seconds or 0) <= 300
-    passed = datetime.now() - timedelta(minutes=5)
-    assert (Budget.of(until=f"{passed:%H:%M}").seconds or 0) > 23 * 3600
-
-
-@pytest.mark.parametrize(
-    ("budget", "words"),
-    [
-        ({}, "exactly one of"),
-        ({"updates": 5, "seconds": 5.0}, "exactly one of"),
-        ({"updates": 0}, "above zero"),
-        ({"updates": 2.5}, "is whole"),
-        ({"seconds": -1.0}, "above zero"),
-        ({"minutes": math.nan}, "above zero"),
-        ({"until": "25:99"}, "not a time of day"),
-        ({"until": datetime(2020, 1, 1)}, "over already"),
-    ],
-)
-def test_impossible_budgets_are_refused(budget: dict[str, object], words: str) -> None:
-    with pytest.raises(BadInput, match=words):
-        Budget.of(**budget)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
