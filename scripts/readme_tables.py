@@ -59,7 +59,7 @@ def birds() -> str:
 HEADLINES = {
     "learn_ms": "teach one picture",
     "predict_ms": "ask about one picture",
-    "predict_speedup": "... over eager torch and FAISS calls",
+    "predict_speedup": "... asking, over eager torch and FAISS calls",
     "sleep_rate": "sleep",
     "sleep_over_eager": "... over a plain eager training loop",
     "plan_seconds": "plan as many balanced draws as there are samples",
