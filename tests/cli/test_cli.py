@@ -377,9 +377,9 @@ def test_a_read_only_disk_can_be_asked_but_not_taught(
 def interrupted(*arguments: str | Path, when: Callable[[str], bool]) -> tuple[int, str, str]:
     """Runs a command on a terminal-like stderr and presses Ctrl-C once its progress shows `when`."""
     ours, theirs = os.openpty()
-    child = subprocess.Popen(
-        [SCRIPT, *arguments], stdout=subprocess.PIPE, stderr=theirs, env={**ENVIRONMENT, "TERM": "xterm"}
-    )
+    # Ctrl-C may fall between opening a file and entering its `with`: Python closes it then, and warns
+    environment = {**ENVIRONMENT, "TERM": "xterm", "PYTHONWARNINGS": "error,ignore::ResourceWarning"}
+    child = subprocess.Popen([SCRIPT, *arguments], stdout=subprocess.PIPE, stderr=theirs, env=environment)
     os.close(theirs)
     seen = b""
     pressed = False
