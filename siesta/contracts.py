@@ -7,7 +7,7 @@ that a policy picks from the memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -21,21 +21,26 @@ __all__ = [
     "Augmentation",
     "Backbone",
     "Codec",
+    "Codes",
     "Embed",
     "Embedded",
     "Engine",
     "Ids",
     "Memory",
+    "Method",
     "OnProgress",
     "Policy",
     "Prediction",
     "Progress",
+    "Resources",
     "Scaling",
     "SleepDefaults",
     "SleepReport",
 ]
 
 Ids = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.uint8]
+"""(B, code_bytes): what a codec makes of pictures; of the raw codec, their pixels."""
 
 
 @dataclass(frozen=True)
@@ -251,3 +256,51 @@ class SleepReport:
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return asdict(self)
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What a method has cost so far.
+
+    Attributes:
+        updates: U, backward passes of single samples; a mixed pair is one.
+        parameters: P, all weights, bottom included.
+        bytes: M in its parts: codes, images, network, copies, codebooks, means.
+        flops: By phase: wake, sleep, inference.
+        seconds: By phase.
+    """
+
+    updates: int
+    parameters: int
+    bytes: Mapping[str, int]
+    flops: Mapping[str, float]
+    seconds: Mapping[str, float]
+
+
+@runtime_checkable
+class Method(Protocol):
+    """A way to learn continually, as the harness compares them. It lives in a folder and goes on from what is there."""
+
+    def learn_many(self, codes: Codes, labels: Sequence[str]) -> None:
+        """Learns samples in order, as if they came one by one."""
+        ...
+
+    def sleep(self, on_progress: OnProgress | None = None) -> None:
+        """What happens at the end of a step; it may be nothing."""
+        ...
+
+    def predict_many(self, codes: Codes, top: int = 5) -> list[list[str]]:
+        """The best labels of each sample, best first; fewer than `top` where fewer classes are known."""
+        ...
+
+    def resources(self) -> Resources:
+        """What it has cost so far."""
+        ...
+
+    def save(self) -> None:
+        """Puts everything needed to go on into its folder."""
+        ...
+
+    def close(self) -> None:
+        """Lets go of its files."""
+        ...
