@@ -7,9 +7,9 @@ import sys
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-__all__ = ["DONE_IN_PART", "INTERRUPTED", "console", "counting", "errors", "print_json", "sleeping"]
+__all__ = ["DONE_IN_PART", "INTERRUPTED", "console", "counting", "errors", "print_json", "print_json_line", "sleeping", "staging"]
 
 DONE_IN_PART = 6
 INTERRUPTED = 130
@@ -21,6 +21,12 @@ errors = Console(stderr=True, markup=False, emoji=False, highlight=False, soft_w
 def print_json(value: Any) -> None:
     """One JSON document on stdout, for programs."""
     sys.stdout.write(json.dumps(value, allow_nan=False, indent=2) + "\n")
+
+
+def print_json_line(value: Any) -> None:
+    """One JSON line on stdout, at once."""
+    sys.stdout.write(json.dumps(value, allow_nan=False) + "\n")
+    sys.stdout.flush()
 
 
 def counting() -> Progress:
@@ -36,5 +42,16 @@ def sleeping() -> Progress:
         TextColumn("asleep"),
         BarColumn(),
         TextColumn("{task.percentage:>3.0f} %  {task.fields[words]}"),
+        console=errors,
+    )
+
+
+def staging() -> Progress:
+    """A bar for an experiment: which run, and what it is doing."""
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %  {task.fields[words]}"),
+        TimeElapsedColumn(),
         console=errors,
     )

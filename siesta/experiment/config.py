@@ -1,0 +1,242 @@
+"""What an experiment is: one TOML file, checked key by key before anything runs."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from siesta.backbones import DEFAULT_BACKBONE, MIN_IMAGE_SIZE, PUBLISHED
+from siesta.data import check_dataset, check_order
+from siesta.errors import BadInput
+from siesta.methods import METHODS
+from siesta.methods.settings import MethodSettings
+
+__all__ = ["Base", "Config", "Data", "MethodEntry", "Network", "OrderEntry", "load_config"]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Data(_Part):
+    """Which pictures, and how large they are seen.
+
+    Attributes:
+        dataset: A name from `DATASETS`.
+        path: Where it lies.
+        options: What its reader takes besides.
+        image_size: Side of the square that pictures are brought to.
+        held_out: Share of the training pictures that takes the test set's place, for searches; 0 is the real thing.
+        held_out_seed: Which pictures those are.
+    """
+
+    dataset: str
+    path: str
+    options: dict[str, Any] = {}
+    image_size: Annotated[int, Field(ge=MIN_IMAGE_SIZE, le=1024)] = 224
+    held_out: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    held_out_seed: Annotated[int, Field(ge=0)] = 0
+
+
+class Network(_Part):
+    """What every method starts from; `codec_pictures` is a folder to fit the codec on, the shipped one if left out."""
+
+    backbone: str = DEFAULT_BACKBONE
+    cut: int | None = None
+    weights: str = PUBLISHED
+    space: str = "centred"
+    codec_pictures: str | None = None
+
+
+class Base(_Part):
+    """Base initialisation on the first step: codec, then supervised training of top and head."""
+
+    epochs: Annotated[int, Field(ge=1)] = 50
+    batch_size: Annotated[int, Field(ge=1)] = 64
+    rate: Annotated[float, Field(gt=0)] | None = None
+
+
+class _File(_Part):
+    """The file as it is written; the entries below `orders` and `methods` are read by their kind."""
+
+    name: Annotated[str, Field(min_length=1)]
+    seeds: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)] = (0,)
+    samples: Annotated[int, Field(ge=1)] | None = None
+    data: Data
+    network: Network = Network()
+    base: Base | None = None
+    orders: Annotated[dict[str, dict[str, Any]], Field(min_length=1)]
+    methods: Annotated[dict[str, dict[str, Any]], Field(min_length=1)]
+
+
+@dataclass(frozen=True)
+class OrderEntry:
+    """An order by its name in the config: its kind in `ORDERS` and that one's options."""
+
+    name: str
+    kind: str
+    options: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class MethodEntry:
+    """A method by its name in the config: its kind in `METHODS`, its settings, and how many samples it may store."""
+
+    name: str
+    kind: str
+    settings: MethodSettings
+    samples: int | None
+
+
+@dataclass(frozen=True)
+class Config:
+    """An experiment: data, start, and every order, method and seed to be combined."""
+
+    name: str
+    seeds: tuple[int, ...]
+    data: Data
+    network: Network
+    base: Base | None
+    orders: tuple[OrderEntry, ...]
+    methods: tuple[MethodEntry, ...]
+
+    def identity(self, order: OrderEntry, method: MethodEntry, seed: int) -> str:
+        """Hash of all in the config that the results of one run depend on; where the data lie is not among it."""
+        parts = {
+            "data": self.data.model_dump(mode="json", exclude={"path"}),
+            "network": self.network.model_dump(mode="json"),
+            "base": None if self.base is None else self.base.model_dump(mode="json"),
+            "order": [order.kind, dict(order.options)],
+            "method": [method.kind, method.settings.model_dump(mode="json"), method.samples],
+            "seed": seed,
+        }
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def load_config(
+    path: Path,
+    changes: Iterable[str] = (),
+    methods: Iterable[str] | None = None,
+    orders: Iterable[str] | None = None,
+    seeds: Iterable[int] | None = None,
+) -> Config:
+    """Reads a config.
+
+    Args:
+        path: A TOML file.
+        changes: Keys to set besides, each like "data.image_size=128".
+        methods: Which of its methods to run; all when None.
+        orders: Which of its orders.
+        seeds: Seeds in place of its own.
+    """
+    values = _read(path)
+    for change in changes:
+        _set(values, change)
+    if seeds is not None:
+        values["seeds"] = list(seeds)
+    try:
+        file = _File.model_validate(values)
+        check_dataset(file.data.dataset, {name: some for name, some in file.data.options.items() if name != "classes"})
+        return Config(
+            name=file.name,
+            seeds=file.seeds,
+            data=file.data,
+            network=file.network,
+            base=file.base,
+            orders=tuple(_order(name, file.orders[name]) for name in _chosen("order", file.orders, orders)),
+            methods=tuple(
+                _method(name, file.methods[name], file.samples) for name in _chosen("method", file.methods, methods)
+            ),
+        )
+    except ValidationError as error:
+        raise BadInput(f"{path}: {_sentence(error)}") from None
+    except BadInput as error:
+        raise BadInput(f"{path}: {error}") from None
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise BadInput(f"there is no config at {path}") from None
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read ({error.strerror})") from error
+    except ValueError as error:  # not TOML, or not text
+        raise BadInput(f"{path} is not TOML: {str(error).splitlines()[0]}") from error
+
+
+def _set(values: dict[str, Any], change: str) -> None:
+    """Carries out one `a.b.c=value`; the value is TOML, or else taken as text."""
+    key, equals, text = change.partition("=")
+    if not (equals and key):
+        raise BadInput(f"'{change}' sets nothing: write it like data.image_size=128")
+    *tables, last = key.split(".")
+    for name in tables:
+        values = values.setdefault(name, {})
+        if not isinstance(values, dict):
+            raise BadInput(f"'{change}' cannot be set: {name} is a value, not a table")
+    try:
+        values[last] = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        values[last] = text
+
+
+def _chosen(what: str, there: Mapping[str, Any], wanted: Iterable[str] | None) -> list[str]:
+    names = list(there) if wanted is None else list(dict.fromkeys(wanted))
+    for name in names:
+        if name not in there:
+            raise BadInput(f"there is no {what} '{name}' in it: choose from {', '.join(there)}")
+    return names
+
+
+def _order(name: str, entry: Mapping[str, Any]) -> OrderEntry:
+    options = dict(entry)
+    kind = str(options.pop("kind", name))
+    try:
+        check_order(kind, options)
+    except BadInput as error:
+        raise BadInput(f"orders.{name}: {error}") from None
+    return OrderEntry(name, kind, options)
+
+
+def _method(name: str, entry: Mapping[str, Any], samples: int | None) -> MethodEntry:
+    settings = dict(entry)
+    kind = str(settings.pop("kind", name))
+    samples = settings.pop("samples", samples)
+    if kind not in METHODS:
+        raise BadInput(f"methods.{name}: there is no method '{kind}': choose from {', '.join(METHODS)}")
+    if samples is not None and not (isinstance(samples, int) and samples >= 1):
+        raise BadInput(f"methods.{name}.samples is how many samples may be stored, at least one, not {samples}")
+    try:
+        return MethodEntry(name, kind, METHODS[kind].settings(settings), samples)
+    except ValidationError as error:
+        raise BadInput(_sentence(error, f"methods.{name}.")) from None
+
+
+def _sentence(error: ValidationError, where: str = "") -> str:
+    """The first thing that is wrong, in words."""
+    first = error.errors()[0]
+    key = where + ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        return f"there is no key '{key}'{_meant(str(first['loc'][-1]))}"
+    if first["type"] == "missing":
+        return f"the key '{key}' is missing"
+    return f"{key}: {first['msg'][0].lower()}{first['msg'][1:]}, not {first['input']!r}"
+
+
+def _meant(key: str) -> str:
+    """A hint at the key that was meant."""
+    known = _KEYS | {name for kind in METHODS.values() for name in kind.model.model_fields}
+    close = difflib.get_close_matches(key, known, n=1)
+    return f": did you mean '{close[0]}'?" if close else ": remove it"
+
+
+_KEYS = {name for part in (_File, Data, Network, Base) for name in part.model_fields}

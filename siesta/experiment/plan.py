@@ -1,0 +1,155 @@
+"""What an experiment will run, before it does: every method x order x seed, its updates and about how long it takes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import torch
+
+from siesta.backbones import make_backbone
+from siesta.backbones.frozen_norm import with_frozen_norms
+from siesta.contracts import Backbone
+from siesta.data import Dataset, Stream, held_out, load_dataset, make_stream
+from siesta.errors import BadInput
+from siesta.experiment.config import Config, MethodEntry, OrderEntry
+from siesta.methods import METHODS, Kind
+
+__all__ = ["Estimate", "PlannedRun", "Stopwatch", "estimate", "planned_runs", "read_dataset"]
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One method on one order with one seed."""
+
+    method: MethodEntry
+    order: OrderEntry
+    seed: int
+    stream: Stream
+    config: Config
+
+    @property
+    def name(self) -> str:
+        """Its folder's name."""
+        return f"{self.method.name}-{self.order.name}-{self.seed}"
+
+    @property
+    def kind(self) -> Kind:
+        """What its method is."""
+        return METHODS[self.method.kind]
+
+    @cached_property
+    def identity(self) -> str:
+        """Hash of all that its results depend on."""
+        return f"{self.config.identity(self.order, self.method, self.seed)}-{self.stream.hash[:16]}"
+
+    @property
+    def start_name(self) -> str:
+        """The name of what it starts from, which methods share."""
+        parts = [self.kind.codec, str(self.samples), *([self.order.name] if self.stream.base else []), str(self.seed)]
+        return "-".join(parts)
+
+    @property
+    def samples(self) -> int:
+        """How many samples it may store: all, unless the config says otherwise."""
+        return self.method.samples or len(self.stream.indices)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Updates of a run, exact where its stream is, and about how many seconds they and its evaluations take."""
+
+    updates: int
+    seconds: float
+
+
+def read_dataset(config: Config) -> Dataset:
+    """The data of a config, a part of the training set held out where it says so."""
+    data = config.data
+    dataset = load_dataset(data.dataset, data.path, **data.options)
+    return held_out(dataset, data.held_out, data.held_out_seed) if data.held_out else dataset
+
+
+def planned_runs(config: Config, dataset: Dataset) -> list[PlannedRun]:
+    """Every run of a config, methods of one order and seed together."""
+    return list(_runs(config, dataset))
+
+
+def _runs(config: Config, dataset: Dataset) -> Iterator[PlannedRun]:
+    for order in config.orders:
+        for seed in config.seeds:
+            try:
+                stream = make_stream(dataset, order.kind, seed, **order.options)
+            except BadInput as error:
+                raise BadInput(f"orders.{order.name}: {error}") from None
+            if config.base is not None and not stream.base:
+                raise BadInput(f"orders.{order.name} has no base step: set its base_classes, or leave [base] out")
+            for method in config.methods:
+                whole = METHODS[method.kind].offline
+                yield PlannedRun(method, order, seed, _as_one_step(stream) if whole else stream, config)
+
+
+def _as_one_step(stream: Stream) -> Stream:
+    """The same samples all at once: what a method that is not continual sees."""
+    return replace(stream, ends=(len(stream.indices),), base=False)
+
+
+class Stopwatch:
+    """How long a training step and an answer take here, measured once for each kind of work."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._seconds: dict[tuple[bool, int], float] = {}
+
+    def step(self, whole: bool, batch: int) -> float:
+        """Seconds of one training step of the top, or of the whole network, on a batch."""
+        return 3.0 * self.answer(whole, batch)  # a backward pass costs about two forward passes
+
+    def answer(self, whole: bool, batch: int) -> float:
+        """Seconds of one forward pass of the top, or of the whole network, on a batch."""
+        if (whole, batch) not in self._seconds:
+            self._seconds[whole, batch] = self._measured(whole, batch)
+        return self._seconds[whole, batch]
+
+    def _measured(self, whole: bool, batch: int) -> float:
+        network = self._config.network
+        backbone = make_backbone(network.backbone, 0 if whole else network.cut, weights="random")
+        latents = torch.zeros(batch, *_input_shape(backbone, self._config.data.image_size))
+        top = with_frozen_norms(backbone.top.to(memory_format=torch.channels_last))  # type: ignore[call-overload]
+        latents = latents.contiguous(memory_format=torch.channels_last)
+        times = []
+        with torch.inference_mode():
+            for _ in range(3):
+                start = time.perf_counter()
+                top(latents)
+                times.append(time.perf_counter() - start)
+        return min(times)
+
+
+def _input_shape(backbone: Backbone, image_size: int) -> tuple[int, int, int]:
+    return backbone.latent_shape(image_size)
+
+
+def estimate(run: PlannedRun, dataset: Dataset, watch: Stopwatch) -> Estimate:
+    """What a run will cost: its updates by formula, its time from the pace of this machine."""
+    sizes = [len(step) for step in run.stream.steps()]
+    if run.stream.base and run.config.base is not None:
+        sizes = sizes[1:]
+    settings, whole = run.method.settings, run.kind.codec == "raw"
+    updates, batch = settings.planned_updates(sizes), settings.planned_batch()
+    answers = sum(sizes) + _evaluated(run, dataset) * (2 if run.kind.sleeps else 1)
+    seconds = updates / batch * watch.step(whole, batch) + answers / 32 * watch.answer(whole, 32)
+    return Estimate(updates, seconds)
+
+
+def _evaluated(run: PlannedRun, dataset: Dataset) -> int:
+    """Test samples asked about after all steps together, once a step."""
+    of_class = np.bincount(dataset.test.labels, minlength=len(dataset.classes))
+    total, seen = 0, np.zeros(len(dataset.classes), dtype=bool)
+    for step in run.stream.steps():
+        seen[dataset.train.labels[step]] = True
+        total += int(of_class[seen].sum())
+    return total

@@ -1,0 +1,141 @@
+"""The folder of one run: rows, predictions and checkpoints, so that it can be killed at any moment and go on.
+
+A checkpoint is a copy of the method's folder, made after a step and renamed into place when it is whole. Rows of
+steps that no checkpoint covers are dropped on resuming: those steps are run again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from siesta.errors import BadInput, Damaged
+
+__all__ = ["RunFolder", "read_predictions", "read_rows"]
+
+Row = dict[str, Any]
+Predictions = Mapping[str, npt.NDArray[np.int32]]
+
+_NOTHING_DONE = -1
+
+
+class RunFolder:
+    """What is on disk of one run; `identity` is the hash of all that its results depend on."""
+
+    def __init__(self, path: Path, identity: str) -> None:
+        self._path = path
+        self._check(identity)
+        self.last_step = self._last_checkpoint()
+
+    def _check(self, identity: str) -> None:
+        """Takes an empty folder for this run; refuses that of another."""
+        self._path.mkdir(parents=True, exist_ok=True)
+        file = self._path / "identity"
+        if not file.exists():
+            _write(file, identity)
+        elif file.read_text("ascii") != identity:
+            raise BadInput(
+                f"{self._path} holds this run under another config: give another --out, or remove it to run it anew"
+            )
+
+    @property
+    def done(self) -> bool:
+        """True once all of its steps are."""
+        return (self._path / "done").exists()
+
+    @property
+    def work(self) -> Path:
+        """Where the method lives while it runs."""
+        return self._path / "work"
+
+    def _last_checkpoint(self) -> int:
+        steps = [int(folder.name.removeprefix("checkpoint-")) for folder in self._path.glob("checkpoint-*")]
+        return max(steps, default=_NOTHING_DONE)
+
+    def begin(self, start: Path) -> None:
+        """Lays out the method's folder as of the last checkpoint, or from `start`; forgets what came after it."""
+        source = start if self.last_step == _NOTHING_DONE else self._path / f"checkpoint-{self.last_step}"
+        _copy(source, self.work)
+        kept = [row for row in read_rows(self._path) if row["step"] <= self.last_step]
+        _write(self._path / "rows.jsonl", "".join(_line(row) for row in kept))
+
+    def add(self, row: Row, predictions: Predictions) -> None:
+        """Keeps a row and the predictions that it sums up."""
+        file = self._path / "predictions" / f"{row['step']:02d}-{row['phase']}.npz"
+        file.parent.mkdir(exist_ok=True)
+        partial = file.with_suffix(".partial")
+        with partial.open("wb") as opened:
+            np.savez_compressed(opened, **predictions)
+        partial.rename(file)
+        with (self._path / "rows.jsonl").open("a", encoding="utf-8") as opened:
+            opened.write(_line(row))
+            opened.flush()
+            os.fsync(opened.fileno())
+
+    def checkpoint(self, step: int) -> None:
+        """Keeps the method as it is after `step`; its folder must hold all of it."""
+        _copy(self.work, self._path / f"checkpoint-{step}")
+        if self.last_step != _NOTHING_DONE:
+            shutil.rmtree(self._path / f"checkpoint-{self.last_step}")
+        self.last_step = step
+
+    def finish(self) -> None:
+        """All steps are done: weights and memory go, rows and predictions stay."""
+        _write(self._path / "done", "")
+        for folder in (self.work, *self._path.glob("checkpoint-*")):
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def rows(self) -> list[Row]:
+        """The rows so far."""
+        return read_rows(self._path)
+
+
+def read_rows(path: Path) -> list[Row]:
+    """The rows of a run's folder; a last line that was cut off by a crash is left out."""
+    file = path / "rows.jsonl"
+    lines = file.read_text("utf-8").splitlines(keepends=True) if file.exists() else []
+    try:
+        return [json.loads(line) for line in lines if line.endswith("\n")]
+    except ValueError as error:
+        raise Damaged(f"{file} is damaged: remove {path} to run it anew") from error
+
+
+def read_predictions(path: Path, step: int, phase: str) -> dict[str, npt.NDArray[np.int32]]:
+    """The predictions behind a row: test samples (N,), their classes (N,), the best five (N, 5), -1 where fewer."""
+    file = path / "predictions" / f"{step:02d}-{phase}.npz"
+    try:
+        with np.load(file, allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in arrays.files}
+    except FileNotFoundError:
+        raise Damaged(f"{file} is missing: remove {path} to run it anew") from None
+    except (OSError, ValueError) as error:
+        raise Damaged(f"{file} is damaged: remove {path} to run it anew") from error
+
+
+def _line(row: Row) -> str:
+    return json.dumps(row, allow_nan=False) + "\n"
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copies a folder, whole or not at all, in place of what was there."""
+    partial = target.with_name(f".{target.name}.partial")
+    for leftover in (partial, target):
+        shutil.rmtree(leftover, ignore_errors=True)
+    shutil.copytree(source, partial, ignore=shutil.ignore_patterns("*-shm", "lock"))
+    partial.rename(target)
+
+
+def _write(path: Path, text: str) -> None:
+    partial = path.with_name(f".{path.name}.partial")
+    with partial.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.rename(path)
