@@ -1,0 +1,61 @@
+"""A small experiment: four colours, two steps, codes in a cache of the test's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import MakePictures
+
+WriteConfig = Callable[..., Path]
+
+_CONFIG = """
+name = "toy"
+
+[data]
+dataset = "image_folder"
+path = "{path}"
+image_size = 32
+
+[orders.class_incremental]
+classes_per_step = 2
+
+[orders.iid]
+steps = 2
+
+[methods.siesta]
+updates = 16
+batch_size = 4
+
+[methods.remind]
+rehearsals = 2
+rate = 0.01
+
+[methods.ncm]
+"""
+
+
+@pytest.fixture
+def colours(tmp_path: Path, make_pictures: MakePictures) -> Path:
+    """An image folder with train and test pictures."""
+    labels = [f"colour {number}" for number in range(4)]
+    make_pictures(tmp_path / "colours" / "train", labels, each=5)
+    make_pictures(tmp_path / "colours" / "test", labels, each=3, seed=1)
+    return tmp_path / "colours"
+
+
+@pytest.fixture
+def write_config(tmp_path: Path, colours: Path, monkeypatch: pytest.MonkeyPatch) -> WriteConfig:
+    """Writes a config over the colours; a text that is replaced makes it another."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+    def write(old: str = "", new: str = "") -> Path:
+        text = _CONFIG.format(path=colours)
+        assert old in text
+        file = tmp_path / "toy.toml"
+        file.write_text(text.replace(old, new) if old else text, encoding="utf-8")
+        return file
+
+    return write

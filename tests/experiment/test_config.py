@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from siesta.errors import BadInput
+from siesta.experiment import load_config
+from siesta.methods.remind import RemindSettings
+from tests.experiment.conftest import WriteConfig
+
+CONFIGS = sorted((Path(__file__).resolve().parents[2] / "configs").glob("**/*.toml"))
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.name)
+def test_every_config_of_the_package_is_right_and_its_header_is_its_command(path: Path) -> None:
+    assert load_config(path).methods
+    assert f"siesta run configs/{path.relative_to(path.parents[len(path.parts) - path.parts.index('configs') - 2])}" in (
+        path.read_text("utf-8")
+    )
+
+
+def test_it_gives_what_the_file_says(write_config: WriteConfig) -> None:
+    config = load_config(write_config())
+    assert (config.name, config.seeds, config.data.image_size) == ("toy", (0,), 32)
+    assert [method.name for method in config.methods] == ["siesta", "remind", "ncm"]
+    settings = config.methods[1].settings
+    assert isinstance(settings, RemindSettings)
+    assert (settings.rehearsals, settings.rate) == (2, 0.01)
+    assert config.orders[0].options == {"classes_per_step": 2}
+
+
+def test_a_part_of_it_can_be_chosen_and_keys_can_be_set(write_config: WriteConfig) -> None:
+    config = load_config(
+        write_config(),
+        ["data.image_size=64", "data.path=elsewhere", "methods.siesta.policy=grasp", "network.space=plain"],
+        methods=["siesta"],
+        orders=["iid"],
+        seeds=[3, 4],
+    )
+    assert (config.data.image_size, config.data.path, config.network.space) == (64, "elsewhere", "plain")
+    assert config.seeds == (3, 4)
+    assert [order.name for order in config.orders] == ["iid"]
+    assert config.methods[0].settings.model_dump()["policy"] == "grasp"
+
+
+def test_a_method_may_stand_there_twice_under_names_of_its_own(write_config: WriteConfig) -> None:
+    path = write_config("[methods.ncm]", '[methods.long]\nkind = "siesta"\nupdates = 99\nsamples = 7')
+    long = load_config(path).methods[-1]
+    assert (long.name, long.kind, long.samples, long.settings.model_dump()["updates"]) == ("long", "siesta", 7, 99)
+
+
+WRONG = [
+    ("image_size = 32", "image_sise = 32", "no key 'data.image_sise': did you mean 'image_size'"),
+    ("image_size = 32", "image_size = 8", "data.image_size: .* 32, not 8"),
+    ("image_size = 32", 'image_size = "big"', "data.image_size: .*integer.*not 'big'"),
+    ('dataset = "image_folder"', 'dataset = "imagefolder"', "no dataset 'imagefolder'.*image_folder"),
+    ('dataset = "image_folder"', "", "'data.dataset' is missing"),
+    ("updates = 16", "updates = -1", "methods.siesta.updates: .*0, not -1"),
+    ("updates = 16", "update = 16", "no key 'methods.siesta.update': did you mean 'updates'"),
+    ("updates = 16", 'policy = "best"', "methods.siesta.policy.*no policy 'best'"),
+    ("updates = 16", 'augment = "blur"', "methods.siesta.augment.*no augmentation 'blur'"),
+    ("updates = 16", "samples = 0", "methods.siesta.samples.*not 0"),
+    ("[methods.ncm]", "[methods.ncmm]", "methods.ncmm: there is no method 'ncmm'.*ncm"),
+    ("classes_per_step = 2", "", "orders.class_incremental: .*needs the option 'classes_per_step'"),
+    ("classes_per_step = 2", "classes = 2", "orders.class_incremental: .*no option 'classes'"),
+    ("[orders.iid]", "[orders.random]", "orders.random: there is no order 'random'"),
+    ('name = "toy"', "name = toy", "is not TOML"),
+    ('name = "toy"', 'name = "toy"\nseeds = []', "seeds: .*at least 1"),
+    ('name = "toy"', 'name = "toy"\nseeds = [-1]', "seeds.0: .*0, not -1"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "words"), WRONG, ids=[words for *_, words in WRONG])
+def test_what_is_wrong_is_said_in_one_sentence(write_config: WriteConfig, old: str, new: str, words: str) -> None:
+    path = write_config(old, new)
+    with pytest.raises(BadInput, match=words) as caught:
+        load_config(path)
+    assert re.match(rf"{re.escape(str(path))}\b", str(caught.value))
+    assert "\n" not in str(caught.value)
+
+
+def test_what_cannot_be_chosen_or_set_is_said(write_config: WriteConfig, tmp_path: Path) -> None:
+    path = write_config()
+    for arguments, words in (
+        ({"methods": ["siesta", "remid"]}, "no method 'remid'.*siesta, remind, ncm"),
+        ({"orders": ["ascending"]}, "no order 'ascending'"),
+        ({"changes": ["data.image_size"]}, "write it like"),
+        ({"changes": ["name.first=x"]}, "name is a value"),
+        ({"changes": ["data.colour=red"]}, "no key 'data.colour'"),
+    ):
+        with pytest.raises(BadInput, match=words):
+            load_config(path, **arguments)  # type: ignore[arg-type]
+    with pytest.raises(BadInput, match="no config at"):
+        load_config(tmp_path / "none.toml")
+    with pytest.raises(BadInput, match="cannot be read"):
+        load_config(tmp_path)
+
+
+def test_the_identity_of_a_run_is_what_its_results_depend_on(write_config: WriteConfig) -> None:
+    path = write_config()
+
+    def identity(*changes: str, seed: int = 0) -> str:
+        config = load_config(path, changes)
+        return config.identity(config.orders[0], config.methods[0], seed)
+
+    assert identity() == identity("data.path=moved") == identity("methods.remind.rehearsals=9") == identity("seeds=[5]")
+    others = ["data.image_size=64", "methods.siesta.updates=17", "network.space=plain", "data.held_out=0.5", "samples=9"]
+    assert len({identity(), identity(seed=1), *(identity(change) for change in others)}) == 2 + len(others)
