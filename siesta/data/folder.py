@@ -6,9 +6,9 @@ from pathlib import Path
 
 from siesta.errors import BadInput
 
-__all__ = ["labelled_files", "picture_files"]
+__all__ = ["SUFFIXES", "labelled_files", "picture_files"]
 
-_SUFFIXES = {".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp"}
+SUFFIXES = {".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp"}
 
 
 def labelled_files(folder: Path) -> list[tuple[Path, str]]:
@@ -41,10 +41,10 @@ def picture_files(folder: Path) -> list[Path]:
     found = sorted(
         file
         for file in folder.rglob("*")
-        if file.suffix.lower() in _SUFFIXES and file.is_file() and not _hidden(file.relative_to(folder))
+        if file.suffix.lower() in SUFFIXES and file.is_file() and not _hidden(file.relative_to(folder))
     )
     if not found:
-        raise BadInput(f"{folder} has no picture files ({', '.join(sorted(_SUFFIXES))})")
+        raise BadInput(f"{folder} has no picture files ({', '.join(sorted(SUFFIXES))})")
     return found
 
 
