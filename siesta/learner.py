@@ -328,6 +328,8 @@ class Siesta:
         weight_decay: float = 1e-5,
         layer_decay: float | None = None,
         mean_share: float = 0.5,
+        schedule: str = "one_cycle",
+        optimizer: str = "sgd",
         seed: int | None = None,
         on_progress: OnProgress | None = None,
     ) -> SleepReport:
@@ -344,11 +346,13 @@ class Siesta:
             policy: Which samples are rehearsed: a name from `POLICIES`, or an object of your own.
             augment: How pairs of them are mixed: a name from `AUGMENTATIONS`, or a function of your own.
             batch_size: Samples a step.
-            rate: OneCycle maximum of the last layer; the backbone's own, scaled with the batch, when None.
-            momentum: Of SGD.
-            weight_decay: Of SGD.
+            rate: The schedule's maximum, of the last layer; the backbone's own, scaled with the batch, when None.
+            momentum: Of SGD; of AdamW its first beta.
+            weight_decay: Of the optimizer.
             layer_decay: Factor on the rate for each layer below the last; the backbone's own when None.
             mean_share: What class vectors are afterwards, see `SleepSettings`; 0 is the paper's variant.
+            schedule: How the rate runs over the budget: a name from `SCHEDULES`.
+            optimizer: "sgd" or "adamw".
             seed: Of everything random in this sleep; made of the learner's seed and its sleeps so far when None.
             on_progress: Called after each batch.
         """
@@ -366,6 +370,8 @@ class Siesta:
             momentum=momentum,
             weight_decay=weight_decay,
             mean_share=mean_share,
+            schedule=schedule,
+            optimizer=optimizer,
             seed=_mixed(self._store.settings["seed"], sleeps) if seed is None else seed,
         )
         memory, embedded = self._store.memory(), 0
