@@ -70,6 +70,11 @@ class Siesta:
         self.pipeline = Pipeline.of(store, device, engine, snapshot.weights["top"])
         self._take_over(snapshot)
 
+    @property
+    def store(self) -> Store:
+        """All of it that lasts."""
+        return self._store
+
     def _load_weights(self) -> None:
         """Takes over the generation that the store points at, and what was taught since."""
         snapshot = self._store.snapshot()
@@ -104,7 +109,7 @@ class Siesta:
 
         Args:
             path: The folder to make, or ":memory:" for one that lives in RAM.
-            memory: Bytes for stored samples, as a number or like "64MB".
+            memory: Room for stored samples: bytes, as a number or like "64MB", or like "500 samples".
             backbone: A name from `BACKBONES`.
             cut: Layers below the cut; the backbone's default when None.
             codec: How samples are stored: "opq", or "raw" for the pictures themselves, with no layer below the cut.
@@ -123,7 +128,6 @@ class Siesta:
         check_seed(seed)
         wanted = make_space(space)
         chosen_engine = choose_engine(engine, torch_device(device))
-        memory_bytes = parse_bytes(memory)
         folder = None if str(path) == IN_MEMORY else Path(path)
         if folder is not None:
             Store.check_free(folder)
@@ -144,6 +148,7 @@ class Siesta:
         elif wanted.centred:
             network.top[-1].load_state_dict({"centre": centre})
         latent_shape = network.latent_shape(image_size)
+        code_bytes = fitted.codec.code_bytes(latent_shape)
         store = Store.create(
             folder,
             settings={
@@ -155,8 +160,8 @@ class Siesta:
                 "space": space,
                 "codec": codec,
                 "codec_error": fitted.error,
-                "code_bytes": fitted.codec.code_bytes(latent_shape),
-                "memory_bytes": memory_bytes,
+                "code_bytes": code_bytes,
+                "memory_bytes": parse_bytes(memory, code_bytes + OVERHEAD_BYTES),
                 "seed": seed,
             },
             constant={

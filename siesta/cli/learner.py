@@ -34,7 +34,7 @@ def new(
     codec: Annotated[
         str, typer.Option(help="How samples are stored: opq, or raw for the pictures themselves.")
     ] = "opq",
-    memory: Annotated[str, typer.Option(help="Bytes for stored samples, like 64MB or 1GiB.")] = "64MB",
+    memory: Annotated[str, typer.Option(help="Room for samples, like 64MB, 1GiB or '500 samples'.")] = "64MB",
     image_size: Annotated[int, typer.Option(help="Side in pixels that pictures are brought to.")] = 224,
     base: Annotated[Path | None, typer.Option(help="A folder of pictures to fit the codec on.")] = None,
     space: SpaceOption = "centred",

@@ -16,19 +16,20 @@ _UNITS = {
 }  # fmt: skip
 
 
-def parse_bytes(size: str | int) -> int:
-    """Bytes in a size such as 64MB, 1.5 GiB or 64000000.
+def parse_bytes(size: str | int, sample_bytes: int | None = None) -> int:
+    """Bytes in a size such as 64MB, 1.5 GiB or 64000000, or in "500 samples" where it is known what one takes.
 
     Example:
-        >>> parse_bytes("64MB"), parse_bytes("1.5 KiB")
-        (64000000, 1536)
+        >>> parse_bytes("64MB"), parse_bytes("1.5 KiB"), parse_bytes("500 samples", 1600)
+        (64000000, 1536, 800000)
     """
     if isinstance(size, int):
         return size
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", size)
-    if match is None or match[2].upper() not in _UNITS:
+    units = _UNITS if sample_bytes is None else _UNITS | {"SAMPLES": sample_bytes}
+    if match is None or match[2].upper() not in units:
         raise BadInput(f"'{size}' is not a size: write it like 64MB or 2GiB")
-    return int(Decimal(match[1]) * _UNITS[match[2].upper()])
+    return int(Decimal(match[1]) * units[match[2].upper()])
 
 
 def format_bytes(count: int) -> str:

@@ -30,6 +30,12 @@ def test_sizes_as_people_write_them(written: str | int, count: int) -> None:
     assert parse_bytes(written) == count
 
 
+def test_a_number_of_samples_is_a_size_where_it_is_known_what_one_takes() -> None:
+    assert parse_bytes("500 samples", 1600) == 800_000
+    with pytest.raises(BadInput, match="64MB"):
+        parse_bytes("500 samples")
+
+
 @pytest.mark.parametrize("written", ["", "MB", "-5", "-5MB", "1.5.2MB", "64 M B", "64XB", "1e3", "nan", "inf", "six"])
 def test_anything_else_is_refused_with_an_example(written: str) -> None:
     with pytest.raises(BadInput, match="64MB"):
