@@ -40,18 +40,18 @@ def run(image_size: int = 224, networks: tuple[str, ...] = NETWORKS[:2]) -> Iter
 
 
 def _latencies(learner: Siesta, picture: Any, config: dict[str, Any]) -> Iterator[Row]:
-    pixels = scaled([picture], learner._backbone.scaling)
-    latents = learner._decode(learner._encode([picture]))
+    pixels = scaled([picture], learner.pipeline.backbone.scaling)
+    latents = learner.pipeline.decode(learner.encode([picture]))
     reference = _Reference(learner)
 
     def bare() -> None:
-        learner._bottom.run(pixels)
-        learner._top.run(latents)
+        learner.pipeline._bottom.run(pixels)
+        learner.pipeline._top.run(latents)
 
     def bare_torch() -> None:
         with torch.inference_mode():
-            learner._backbone.bottom(pixels)
-            learner._backbone.top(latents)
+            learner.pipeline.backbone.bottom(pixels)
+            learner.pipeline.backbone.top(latents)
 
     works = {
         "bare": bare,
@@ -74,9 +74,9 @@ class _Reference:
     """The same work with eager torch and FAISS, as the published scripts do it."""
 
     def __init__(self, learner: Siesta) -> None:
-        state = learner._codec.state()
+        state = learner.pipeline.codec.state()
         width = state["rotation"].shape[0]
-        self._network, self._shape = learner._backbone, learner._latent_shape
+        self._network, self._shape = learner.pipeline.backbone, learner.pipeline.latent_shape
         self._rotation = faiss.LinearTransform(width, width, False)
         faiss.copy_array_to_vector(state["rotation"].numpy().ravel(), self._rotation.A)
         self._rotation.is_trained = self._rotation.is_orthonormal = True

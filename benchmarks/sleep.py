@@ -28,9 +28,11 @@ def run(image_size: int = 224, networks: tuple[str, ...] = NETWORKS) -> Iterator
 
 
 def _compared(learner: Siesta, config: dict[str, Any]) -> Iterator[Row]:
-    latents = torch.randn(BATCH, *learner._latent_shape)
+    latents = torch.randn(BATCH, *learner.pipeline.latent_shape)
     targets = torch.arange(BATCH) % CLASSES
-    plain = nn.Sequential(copy.deepcopy(learner._backbone.top), nn.Linear(learner._backbone.features, CLASSES))
+    plain = nn.Sequential(
+        copy.deepcopy(learner.pipeline.backbone.top), nn.Linear(learner.pipeline.backbone.features, CLASSES)
+    )
     optimizer = torch.optim.SGD(plain.parameters(), lr=1e-6, momentum=0.9)
 
     def eager() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
@@ -19,25 +18,26 @@ import torch
 from torch import Tensor, nn
 
 from siesta.augment import make_augmentation
-from siesta.backbones import DEFAULT_BACKBONE, MIN_IMAGE_SIZE, PUBLISHED, RANDOM, make_backbone
+from siesta.backbones import DEFAULT_BACKBONE, MIN_IMAGE_SIZE, PUBLISHED, make_backbone
 from siesta.backbones.frozen_norm import with_frozen_norms
 from siesta.budget import Budget
 from siesta.codecs import CODECS, DEFAULT_CODEC, Raw
-from siesta.contracts import Augmentation, Backbone, Embedded, Engine, Ids, OnProgress, Policy, Prediction, SleepReport
-from siesta.engines import choose_engine, folded, graph_of, make_engine, one_torch_thread
-from siesta.errors import BadInput, Damaged
+from siesta.contracts import Augmentation, Codes, Embedded, Ids, OnProgress, Policy, Prediction, SleepReport
+from siesta.engines import choose_engine
+from siesta.errors import BadInput
 from siesta.fitting import fitted_for
 from siesta.head import Head, cosine_logits
-from siesta.images import ImageLike, Pixels, read_image, scaled
+from siesta.images import ImageLike, Pixels, read_image
+from siesta.pipeline import Pipeline, graphs, torch_device
 from siesta.policies import DEFAULT_POLICY, make_policy
 from siesta.sleep import DIVERGED, SleepSettings, check_seed, rehearse
-from siesta.store import OVERHEAD_BYTES, NewSample, Recent, Store, parse_bytes
+from siesta.store import OVERHEAD_BYTES, NewSample, Recent, Snapshot, Store, parse_bytes
 
 __all__ = ["DEFAULT_IMAGE_SIZE", "IN_MEMORY", "Siesta", "groups"]
 
 IN_MEMORY = ":memory:"
 DEFAULT_IMAGE_SIZE = 224
-_PICTURES_AT_ONCE = 32
+_AT_ONCE = 32
 _EMBEDDED_AT_ONCE = 256
 _LARGEST_IMAGE = 1024
 T = TypeVar("T")
@@ -47,6 +47,9 @@ _PLAN = 2  # purpose number of the random stream that a policy draws from
 
 class Siesta:
     """A classifier that learns as it goes and consolidates while it sleeps, in a folder of its own.
+
+    Attributes:
+        pipeline: The way from a picture to its codes and its z, with the weights in use.
 
     Example:
         >>> import numpy as np
@@ -65,32 +68,17 @@ class Siesta:
         """Wakes up what is in a store; use `create` or `open`."""
         self._store = store
         self._asleep = False
-        self._device = _device(device)
-        settings = store.settings
-        backbone = make_backbone(settings["backbone"], settings["cut"], weights=RANDOM)
-        backbone.bottom.load_state_dict(store.constant("bottom"))
-        self._backbone = backbone
-        self._codec = CODECS[settings["codec"]].from_state(store.constant("codec")).to(self._device)
-        self._latent_shape: tuple[int, int, int] = tuple(settings["latent_shape"])
-        self._engine = choose_engine(engine, self._device)
-        self._graphs: dict[str, Tensor] = {}
-        if self._engine == "onnx":
-            with suppress(Damaged):  # it can be made again
-                self._graphs = store.constant("graphs")
-            self._graphs = self._graphs or graphs(backbone, settings["image_size"])
-        self._bottom = self._running(backbone.bottom, "bottom")
-        self._load_weights()
-
-    def _running(self, network: nn.Sequential, name: str) -> Engine:
-        """An engine that runs the bottom or the top as it is now."""
-        graph = self._graphs[name].numpy().tobytes() if name in self._graphs else None
-        return make_engine(self._engine, network, graph, self._device)
+        snapshot = store.snapshot()
+        self.pipeline = Pipeline.of(store, device, engine, snapshot.weights["top"])
+        self._take_over(snapshot)
 
     def _load_weights(self) -> None:
         """Takes over the generation that the store points at, and what was taught since."""
         snapshot = self._store.snapshot()
-        self._backbone.top.load_state_dict(snapshot.weights["top"])
-        self._top = self._running(self._backbone.top, "top")
+        self.pipeline.load_top(snapshot.weights["top"])
+        self._take_over(snapshot)
+
+    def _take_over(self, snapshot: Snapshot) -> None:
         self._head = Head.from_state(snapshot.weights["head"])
         self._labels = {record.id: record.label for record in snapshot.classes}
         self._count_in(snapshot.recent)
@@ -134,7 +122,7 @@ class Siesta:
         if not MIN_IMAGE_SIZE <= image_size <= _LARGEST_IMAGE:
             raise BadInput(f"an image size lies in {MIN_IMAGE_SIZE}..{_LARGEST_IMAGE} pixels, not {image_size}")
         check_seed(seed)
-        chosen_engine = choose_engine(engine, _device(device))
+        chosen_engine = choose_engine(engine, torch_device(device))
         memory_bytes = parse_bytes(memory)
         folder = None if str(path) == IN_MEMORY else Path(path)
         if folder is not None:
@@ -180,7 +168,7 @@ class Siesta:
         cls, path: str | Path, *, read_only: bool = False, device: str = "cpu", engine: str | None = None
     ) -> Siesta:
         """Opens a learner on disk; read-only it can be asked but not taught, and never hinders a writer."""
-        choose_engine(engine, _device(device))  # before a writer in this process is closed for the new one
+        choose_engine(engine, torch_device(device))  # before a writer in this process is closed for the new one
         store = Store.open(Path(path), read_only=read_only)
         try:
             return cls(store, device, engine)
@@ -204,7 +192,7 @@ class Siesta:
 
     def read(self, image: ImageLike) -> Pixels:
         """The picture as this learner sees it, (S, S, 3) bytes; every method takes such an array as it is."""
-        return read_image(image, self._store.settings["image_size"])
+        return read_image(image, self.pipeline.image_size)
 
     def learn_one(self, image: ImageLike, label: str) -> int:
         """Learns one labelled picture at once; returns the id of the stored sample."""
@@ -223,27 +211,62 @@ class Siesta:
         Returns:
             Ids of the stored samples.
         """
-        if self._asleep:
-            raise BadInput("it is asleep: teach it when it has woken up")
+        self._check_awake()
         ids: list[int] = []
         pairs = zip(images, labels, strict=True)
         keyed = ((pair, None) for pair in pairs) if keys is None else zip(pairs, keys, strict=True)
-        for group in groups(keyed, _PICTURES_AT_ONCE):
-            with self._quietly():
-                codes = self._encode([self.read(image) for (image, _), _ in group])
-                features = self._features(codes).numpy()
-            samples = [
-                NewSample(label, code.tobytes(), feature, key)
-                for ((_, label), key), code, feature in zip(group, codes.numpy(), features, strict=True)
-            ]
-            try:
-                stored = self._store.add(samples)
-                self._count_in(self._store.recent({sample.class_id for sample in stored}))
-            except BaseException:
-                self._load_weights()  # whatever was interrupted, go on from what is stored
-                raise
-            ids += [sample.id for sample in stored]
+        for group in groups(keyed, _AT_ONCE):
+            codes = self.encode(image for (image, _), _ in group)
+            ids += self.learn_encoded(codes, [label for (_, label), _ in group], [key for _, key in group])
         return ids
+
+    def encode(self, images: Iterable[ImageLike]) -> Codes:
+        """What would be stored of pictures: codes (B, code_bytes), for `learn_encoded` and `predict_encoded`."""
+        parts = [self.pipeline.encode([self.read(image) for image in group]) for group in groups(images, _AT_ONCE)]
+        return np.concatenate([np.zeros((0, self._store.code_bytes), np.uint8), *parts])
+
+    def learn_encoded(self, codes: Codes, labels: Sequence[str], keys: Sequence[int | None] | None = None) -> list[int]:
+        """`learn_many` for pictures that were encoded before.
+
+        Args:
+            codes: What `encode` made of them, (B, code_bytes).
+            labels: One for each.
+            keys: A 64-bit number for each under which `known_keys` will find it.
+
+        Returns:
+            Ids of the stored samples.
+        """
+        self._check_awake()
+        self._check_codes(codes)
+        keys = [None] * len(codes) if keys is None else keys
+        if not len(codes) == len(labels) == len(keys):
+            raise BadInput(f"each sample has one label and one key: {len(codes)}, {len(labels)} and {len(keys)} differ")
+        ids: list[int] = []
+        for start in range(0, len(codes), _AT_ONCE):
+            some = slice(start, start + _AT_ONCE)
+            features = self.pipeline.features(codes[some])
+            ids += self._learn(list(map(NewSample, labels[some], map(bytes, codes[some]), features, keys[some])))
+        return ids
+
+    def _learn(self, samples: list[NewSample]) -> list[int]:
+        """Stores samples in one transaction and moves their classes' means."""
+        try:
+            stored = self._store.add(samples)
+            self._count_in(self._store.recent({sample.class_id for sample in stored}))
+        except BaseException:
+            self._load_weights()  # whatever was interrupted, go on from what is stored
+            raise
+        return [sample.id for sample in stored]
+
+    def _check_awake(self) -> None:
+        if self._asleep:
+            raise BadInput("it is asleep: teach it when it has woken up")
+
+    def _check_codes(self, codes: Codes) -> None:
+        shape = (len(codes), self._store.code_bytes) if isinstance(codes, np.ndarray) and codes.ndim else None
+        if shape is None or codes.shape != shape or codes.dtype != np.uint8:
+            form = f"{codes.shape} of {codes.dtype}" if isinstance(codes, np.ndarray) else type(codes).__name__
+            raise BadInput(f"codes of this learner are (samples, {self._store.code_bytes}) of uint8, not {form}")
 
     def _count_in(self, taught: Iterable[Recent]) -> None:
         """Brings the head's running means of some classes up to what the store has."""
@@ -261,37 +284,32 @@ class Siesta:
 
     def predict_many(self, images: Iterable[ImageLike], top: int = 5) -> list[Prediction]:
         """The best labels for each picture, in order."""
-        if not len(self._head):
-            raise BadInput("this learner was not taught anything yet: teach it with learn_one or `siesta learn`")
-        if top < 1:
-            raise BadInput(f"ask for at least one answer, not {top}")
+        self._check_question(top)
+        answers: list[Prediction] = []
+        for group in groups(images, _AT_ONCE):
+            answers += self.predict_encoded(self.encode(group), top)
+        return answers
+
+    def predict_encoded(self, codes: Codes, top: int = 5) -> list[Prediction]:
+        """`predict_many` for pictures that were encoded before: codes (B, code_bytes)."""
+        self._check_question(top)
+        self._check_codes(codes)
         answers: list[Prediction] = []
         names = [self._labels[class_id] for class_id in self._head.class_ids.tolist()]
-        for group in groups(images, _PICTURES_AT_ONCE):
-            with self._quietly():
-                features = self._features(self._encode([self.read(image) for image in group]))
+        for start in range(0, len(codes), _AT_ONCE):
+            with self.pipeline.quietly():
+                features = torch.from_numpy(self.pipeline.features(codes[start : start + _AT_ONCE]))
                 scores, rows = self._head.probabilities(features).topk(min(top, len(names)), dim=1)
             for some_scores, some_rows in zip(scores.tolist(), rows.tolist(), strict=True):
                 best = [(names[row], score) for row, score in zip(some_rows, some_scores, strict=True)]
                 answers.append(Prediction(*best[0], best))
         return answers
 
-    def _quietly(self) -> AbstractContextManager[None]:
-        """Keeps torch's threads out of the engine's way."""
-        return one_torch_thread() if self._engine == "onnx" else nullcontext()
-
-    @torch.inference_mode()
-    def _encode(self, pixels: Sequence[Pixels]) -> Tensor:
-        """Pictures -> codes (B, code_bytes) uint8."""
-        return self._codec.encode(self._bottom.run(scaled(pixels, self._backbone.scaling))).cpu()
-
-    @torch.inference_mode()
-    def _features(self, codes: Tensor) -> Tensor:
-        """Features z (B, D) of codes: always from what can be reconstructed, awake and asleep alike."""
-        return self._top.run(self._decode(codes)).cpu()
-
-    def _decode(self, codes: Tensor) -> Tensor:
-        return self._codec.decode(codes.to(self._device), self._latent_shape)
+    def _check_question(self, top: int) -> None:
+        if not len(self._head):
+            raise BadInput("this learner was not taught anything yet: teach it with learn_one or `siesta learn`")
+        if top < 1:
+            raise BadInput(f"ask for at least one answer, not {top}")
 
     # -- asleep ---------------------------------------------------------------------------------------------------
 
@@ -339,7 +357,7 @@ class Siesta:
         chosen, mix = make_policy(policy), make_augmentation(augment)
         if not len(self._store):
             raise BadInput("there is nothing to sleep on: teach something first")
-        defaults, sleeps = self._backbone.defaults, self._store.generation()
+        defaults, sleeps = self.pipeline.backbone.defaults, self._store.generation()
         settings = SleepSettings(
             rate=defaults.rate * batch_size / 64 if rate is None else rate,
             layer_decay=defaults.layer_decay if layer_decay is None else layer_decay,
@@ -364,12 +382,12 @@ class Siesta:
 
         memory = replace(memory, embed=embed)
         picks = chosen.picks(memory, np.random.default_rng((settings.seed, _PLAN)))
-        top = copy.deepcopy(self._backbone.top).to(self._device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+        top = copy.deepcopy(self.pipeline.backbone.top).to(self.pipeline.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
 
         def load(picked: Ids) -> tuple[Ids, Tensor, Tensor]:
             present, codes = self._store.get(picked)
             ids = picked[present]
-            return ids, self._decode(torch.from_numpy(codes.copy())), rows(ids).to(self._device)
+            return ids, self.pipeline.decode(codes), rows(ids).to(self.pipeline.device)
 
         self._asleep = True
         try:
@@ -389,7 +407,7 @@ class Siesta:
             new_classes=len(memory.new_classes),
             loss_before=float(np.mean(result.losses[:edge])),
             loss_after=float(np.mean(result.losses[-edge:])),
-            top_change=_change(self._backbone.top, top),
+            top_change=_change(self.pipeline.backbone.top, top),
             interrupted=result.interrupted,
             settings={"policy": _name(policy), "augment": _name(augment), **vars(settings)},
         )
@@ -402,7 +420,7 @@ class Siesta:
 
     def _embed(self, ids: Ids, codes: npt.NDArray[np.uint8], rows: Tensor) -> Embedded:
         """Samples with these ids (B,), codes (B, code_bytes) and head rows (B,), as top and head see them now."""
-        features = self._features(torch.from_numpy(codes.copy()))
+        features = torch.from_numpy(self.pipeline.features(codes))
         logits = cosine_logits(features, self._head.weights(), self._head.scale)
         return Embedded(ids, features.numpy(), logits.numpy(), rows.numpy())
 
@@ -433,13 +451,6 @@ class Siesta:
         }
 
 
-def _device(name: str) -> torch.device:
-    try:
-        return torch.empty(0, device=name).device
-    except (AssertionError, RuntimeError) as error:
-        raise BadInput(f"torch cannot compute on '{name}' here: {str(error).splitlines()[0]}") from error
-
-
 def _mixed(seed: int, step: int) -> int:
     """A seed for one step of a stream that no other seed's steps share."""
     return int(np.random.SeedSequence((seed, step)).generate_state(1, np.uint64)[0] >> np.uint64(1))
@@ -452,19 +463,6 @@ def _cut_for(codec: str, cut: int | None) -> int | None:
     if codec == Raw.name and cut:
         raise BadInput("raw pictures go in below the first layer: leave the cut out")
     return 0 if codec == Raw.name else cut
-
-
-def graphs(network: Backbone, image_size: int) -> dict[str, Tensor]:
-    """The structures of bottom and top for the onnx engine, as bytes (N,); a network without weights needs none."""
-    parts = {
-        "bottom": (network.bottom, (3, image_size, image_size)),
-        "top": (network.top, network.latent_shape(image_size)),
-    }
-    return {
-        name: torch.frombuffer(bytearray(graph_of(folded(part), shape)), dtype=torch.uint8)
-        for name, (part, shape) in parts.items()
-        if part.state_dict()
-    }
 
 
 def _row_of_sample(ids: Ids, classes: npt.NDArray[np.int32], head: Head) -> Callable[[Ids], Tensor]:

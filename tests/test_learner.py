@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -78,12 +79,52 @@ def test_learn_many_equals_a_sequence_of_learn_one() -> None:
     assert many.info()["samples"]["stored"] == many.info()["samples"]["capacity"] < 60
 
 
+def test_what_was_encoded_before_is_learned_and_answered_as_pictures_are() -> None:
+    images, labels = lesson(15)
+    straight, detour = (Siesta.create(":memory:", memory="5KB", image_size=32) for _ in range(2))
+    codes = detour.encode(iter(images))
+    assert codes.shape == (45, 32) and codes.dtype == np.uint8
+    assert straight.learn_many(images, labels, range(45)) == detour.learn_encoded(codes, labels, range(45))
+    assert torch.equal(means(straight), means(detour)) and detour.known_keys([44, 45]) == {44}
+    assert straight.info()["classes"] == detour.info()["classes"]
+    assert straight.predict_many(images, top=2) == detour.predict_encoded(codes, top=2)
+    nothing = detour.encode([])
+    assert detour.predict_encoded(nothing) == [] and detour.learn_encoded(nothing, []) == []
+
+
+@pytest.mark.parametrize(
+    "codes",
+    [
+        np.zeros((2, 31), np.uint8),
+        np.zeros((2, 32), np.int64),
+        np.zeros(32, np.uint8),
+        np.uint8(3),
+        np.array(3, np.uint8),
+        [[0] * 32],
+    ],
+)
+def test_codes_that_are_none_of_its_own_are_refused(learner: Siesta, codes: Any) -> None:
+    learner.learn_one(picture("red"), "red")
+    for use in (lambda: learner.learn_encoded(codes, ["red"]), lambda: learner.predict_encoded(codes)):
+        with pytest.raises(BadInput, match=r"codes of this learner are \(samples, 32\) of uint8, not "):
+            use()
+    assert len(learner._store) == 1
+
+
+def test_as_many_labels_as_codes(learner: Siesta) -> None:
+    codes = learner.encode([picture("red")])
+    for labels, keys in ((["red", "red"], None), (["red"], []), ([], None)):
+        with pytest.raises(BadInput, match="each sample has one label and one key"):
+            learner.learn_encoded(codes, labels, keys)
+    assert len(learner._store) == 0
+
+
 def test_running_means_equal_the_mean_of_all_features_taught(learner: Siesta) -> None:
     images, labels = lesson(10)
     learner.learn_many(images, labels)
     for row, label in enumerate(("red", "green", "blue")):
-        codes = learner._encode([image for image, name in zip(images, labels, strict=True) if name == label])
-        expected = learner._features(codes).double().mean(dim=0)
+        codes = learner.encode(image for image, name in zip(images, labels, strict=True) if name == label)
+        expected = torch.from_numpy(learner.pipeline.features(codes)).double().mean(dim=0)
         assert torch.allclose(means(learner)[row].double(), expected, rtol=1e-4, atol=1e-4)
 
 
@@ -94,7 +135,7 @@ def test_sleep_spends_its_budget_and_a_revisited_class_continues_its_count(learn
     assert report.top_change > 0 and report.samples == 30
     vector = means(learner)[0].clone()
     learner.learn_one(picture("red", 99), "red")
-    feature = learner._features(learner._encode([picture("red", 99)]))[0]
+    feature = torch.from_numpy(learner.pipeline.features(learner.encode([picture("red", 99)])))[0]
     assert torch.allclose(means(learner)[0], (10 * vector + feature) / 11, atol=1e-5)
     assert learner._head.count(1) == 11
     learner.learn_one(picture("grey"), "grey")
@@ -107,7 +148,7 @@ def test_the_same_seed_gives_the_same_weights() -> None:
         learner = Siesta.create(":memory:", memory="100KB", image_size=32)
         learner.learn_many(*lesson(5))
         learner.sleep(updates=32, batch_size=8, seed=seed)
-        weights.append(next(learner._backbone.top.parameters()).detach().clone())
+        weights.append(next(learner.pipeline.backbone.top.parameters()).detach().clone())
     assert torch.equal(weights[0], weights[1]) and not torch.equal(weights[0], weights[2])
 
 
@@ -300,7 +341,7 @@ def test_an_interrupt_around_a_commit_leaves_budget_and_means_right(
 
 def test_the_papers_feature_space_is_one_argument_away() -> None:
     centred, plain = (Siesta.create(":memory:", image_size=32, centred=flag) for flag in (True, False))
-    assert centred._backbone.top[-1].centre.norm() > 0 and plain._backbone.top[-1].centre.norm() == 0  # type: ignore
+    assert centred.pipeline.backbone.top[-1].centre.norm() > 0 and plain.pipeline.backbone.top[-1].centre.norm() == 0  # type: ignore
 
 
 def test_many_new_classes_cost_the_same_each() -> None:
@@ -340,7 +381,7 @@ def test_another_backbone_learns_and_sleeps_with_weights_from_a_file(name: str, 
         Siesta.create(":memory:", backbone=name, weights=file, image_size=96)
     learner = Siesta.create(tmp_path / "x.siesta", backbone=name, weights=file, image_size=96, base=base)
     assert learner.info()["backbone"]["weights"] == {"from": "weights.safetensors", "ignored": []}
-    bottom = learner._backbone.bottom.state_dict()
+    bottom = learner.pipeline.backbone.bottom.state_dict()
     assert all(torch.equal(bottom[tensor], value) for tensor, value in network.bottom.state_dict().items())
     learner.learn_many(*lesson(3))
     assert learner.sleep(updates=8, batch_size=4, rate=0.001).top_change > 0
@@ -360,7 +401,7 @@ def test_raw_pictures_are_stored_whole_and_all_of_the_network_learns() -> None:
     assert np.array_equal(codes.reshape(3, 32, 32).transpose(1, 2, 0), images[0])
     report = learner.sleep(updates=16, batch_size=8)
     assert report.updates == 16 and learner.predict_one(images[0]).label in COLOURS
-    assert sum(p.numel() for p in learner._backbone.top.parameters()) > 3_300_000
+    assert sum(p.numel() for p in learner.pipeline.backbone.top.parameters()) > 3_300_000
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -378,7 +419,7 @@ def test_a_learner_made_for_torch_can_be_opened_for_onnx(tmp_path: Path) -> None
     with Siesta.create(tmp_path / "x.siesta", image_size=32, engine="torch") as made:
         made.learn_one(picture("red"), "red")
     with Siesta.open(tmp_path / "x.siesta") as opened:
-        assert opened.predict_one(picture("red")).label == "red" and isinstance(opened._top, OnnxEngine)
+        assert opened.predict_one(picture("red")).label == "red" and isinstance(opened.pipeline._top, OnnxEngine)
 
 
 @pytest.mark.parametrize(
