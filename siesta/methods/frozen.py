@@ -35,13 +35,12 @@ class Frozen:
         self._settings, self._seed = settings, seed  # nothing here is random
         self._home = Home(folder, self.codec)
         self._width = self._home.pipeline.backbone.features
-        self._totals: Floats = np.zeros((0, self._width))
-        self._counts: Rows = np.zeros(0, dtype=np.int64)
-        if self._home.own is not None:
-            self.load(self._home.own)
-            return
-        for codes, rows in self._home.stored():
-            self._count_in(codes, rows)
+        self._totals: Floats
+        self._counts: Rows
+        self.load(self.blank() if self._home.own is None else self._home.own)
+        if self._home.own is None:
+            for codes, rows in self._home.stored():
+                self._count_in(codes, rows)
 
     # -- what a method decides ------------------------------------------------------------------------------------
 
@@ -53,6 +52,10 @@ class Frozen:
         """Counts z (B, D) of classes (B,) in, in order."""
         np.add.at(self._totals, rows, features)
         np.add.at(self._counts, rows, 1)
+
+    def blank(self) -> dict[str, Tensor]:
+        """The state of one that knows nothing."""
+        return {"totals": torch.zeros(0, self._width, dtype=torch.float64), "counts": torch.zeros(0, dtype=torch.int64)}
 
     def state(self) -> dict[str, Tensor]:
         """All statistics."""
@@ -81,8 +84,8 @@ class Frozen:
         home.check(codes, labels)
         rows = np.array([home.row_of(label) for label in labels], dtype=np.int64)
         with home.counter.timed("wake"):
-            for index, some in enumerate(chunks(codes)):
-                self._count_in(some, rows[index * len(some) :][: len(some)])
+            for some, their_rows in zip(chunks(codes), chunks(rows), strict=True):
+                self._count_in(some, their_rows)
         home.seen += len(codes)
         home.counter.spend("wake", looked=len(codes))
 
@@ -97,9 +100,13 @@ class Frozen:
 
         return self._home.answers(codes, top, score)
 
+    def mean_bytes(self) -> int:
+        """What the statistics take."""
+        return resources.means(len(self._counts), self._width)
+
     def resources(self) -> Resources:
         """What it has cost so far."""
-        return self._home.resources(buffer=False, means=resources.means(len(self._counts), self._width))
+        return self._home.resources(buffer=False, means=self.mean_bytes())
 
     def save(self) -> None:
         """Puts the statistics into the folder."""

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,7 @@ AT_ONCE = 32
 
 _FILE = "method.safetensors"
 
+Samples = TypeVar("Samples", bound=npt.NDArray[Any])
 Score = Callable[[npt.NDArray[np.float32]], npt.NDArray[np.floating[Any]]]
 """z (B, D) -> a score for each class in the order of `labels`, the higher the better, (B, K)."""
 
@@ -160,7 +161,7 @@ class Home:
         return self.counter.resources(parameters=weights, bytes=parts)
 
 
-def chunks(samples: Codes) -> Iterator[Codes]:
+def chunks(samples: Samples) -> Iterator[Samples]:
     """Consecutive rows of an array, a few at a time."""
     for start in range(0, len(samples), AT_ONCE):
         yield samples[start : start + AT_ONCE]

@@ -61,8 +61,10 @@ class Online:
 
     def recall(self, count: int, rng: np.random.Generator) -> tuple[Codes, npt.NDArray[np.int64]]:
         """Distinct samples of the buffer, all alike likely: codes (B, code_bytes) and rows (B,)."""
-        ids, rows = self._home.store.draw(count, rng)
-        return self._home.store.get(ids)[1], rows
+        store = self._home.store
+        ids, class_ids = store.draw(count, rng)
+        rows = np.searchsorted([record.id for record in store.classes()], class_ids)
+        return store.get(ids)[1], rows
 
     def decode(self, codes: Codes) -> Tensor:
         """(B, code_bytes) -> (B, d, r, s)."""

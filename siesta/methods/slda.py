@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +11,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from siesta.contracts import Resources
+from siesta.contracts import Codes
 from siesta.methods.frozen import Floats, Frozen, Rows
 from siesta.methods.settings import MethodSettings
 
@@ -38,44 +40,56 @@ class SLDA(Frozen):
     Settings = SLDASettings
 
     def __init__(self, folder: Path, settings: SLDASettings, seed: int) -> None:
-        self._scatter: Floats | None = None
-        self._weights: tuple[Floats, Floats] | None = None
         self._shrinkage = settings.shrinkage
+        self._scatter: Floats
+        self._discriminant: tuple[Floats, Floats] | None = None
         super().__init__(folder, settings, seed)
 
     def take(self, features: Floats, rows: Rows) -> None:
-        """Counts z (B, D) of classes (B,) in, in order; the scatter as one product for all of them."""
-        self._weights = None
+        """Counts z (B, D) of classes (B,) in, in order; the scatter grows by one product for all of them."""
+        self._discriminant = None
         deviations = np.empty_like(features)
-        for index, (z, row) in enumerate(zip(features, rows, strict=True)):
+        for index, row in enumerate(rows.tolist()):
             count = int(self._counts[row])
             mean = self._totals[row] / max(count, 1)
-            deviations[index] = np.sqrt(count / (count + 1)) * (z - mean)
-            super().take(z[None], row[None])
-        if self._scatter is None:
-            self._scatter = np.zeros((self._width, self._width))
+            deviations[index] = math.sqrt(count / (count + 1)) * (features[index] - mean)
+            super().take(features[index : index + 1], rows[index : index + 1])
         self._scatter += deviations.T @ deviations
+
+    def learn_many(self, codes: Codes, labels: Sequence[str]) -> None:
+        """Counts samples in, in order."""
+        super().learn_many(codes, labels)
+        self._home.counter.flops["wake"] += 2.0 * self._width**2 * len(codes)
 
     def covariance(self) -> Floats:
         """Within classes, (D, D)."""
-        assert self._scatter is not None, "nothing was learned"
-        return self._scatter / self._counts.sum()
+        covariance: Floats = self._scatter / self._counts.sum()
+        return covariance
+
+    def discriminant(self) -> tuple[Floats, Floats]:
+        """W = S^-1 means (D, K), S the shrunk covariance, and half of means W (K,); kept until the next lesson."""
+        if self._discriminant is None:
+            shrunk = (1 - self._shrinkage) * self.covariance() + self._shrinkage * np.eye(self._width)
+            means = self.means()
+            weights = np.linalg.solve(shrunk, means.T)
+            self._discriminant = weights, 0.5 * (means.T * weights).sum(axis=0)
+            self._home.counter.flops["inference"] += self._width**2 * (2 / 3 * self._width + 2.0 * len(means))
+        return self._discriminant
 
     def scores(self, features: Floats) -> Floats:
-        """z W - c with W = S^-1 means, S the shrunk covariance, and c the half of means W: (B, D) -> (B, K)."""
-        if self._weights is None:
-            identity = np.eye(self._width)
-            shrunk = (1 - self._shrinkage) * self.covariance() + self._shrinkage * identity
-            means = self.means()
-            weights = np.linalg.solve(shrunk, means.T)  # (D, K)
-            self._weights = weights, 0.5 * (means.T * weights).sum(axis=0)
-        weights, offsets = self._weights
+        """z (B, D) -> scores (B, K)."""
+        weights, offsets = self.discriminant()
         scores: Floats = features @ weights - offsets
         return scores
 
-    def resources(self) -> Resources:
-        """What it has cost so far; the covariance counts among the means."""
-        
+    def mean_bytes(self) -> int:
+        """What means and covariance take."""
+        return super().mean_bytes() + self._scatter.nbytes
+
+    def blank(self) -> dict[str, Tensor]:
+        """The state of one that knows nothing."""
+        return {**super().blank(), "scatter": torch.zeros(self._width, self._width, dtype=torch.float64)}
+
     def state(self) -> dict[str, Tensor]:
         """Means and scatter."""
         return {**super().state(), "scatter": torch.from_numpy(self._scatter)}
