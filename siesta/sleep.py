@@ -24,6 +24,7 @@ from siesta.head import Head, cosine_logits
 __all__ = [
     "DIVERGED",
     "CosineOutput",
+    "Load",
     "Rehearsal",
     "SleepSettings",
     "batches",

@@ -45,7 +45,7 @@ class Frozen:
     # -- what a method decides ------------------------------------------------------------------------------------
 
     def scores(self, features: Floats) -> Floats:
-        """z (B, D) -> scores (B, K), the higher the better."""
+        """Z (B, D) -> scores (B, K), the higher the better."""
         raise NotImplementedError
 
     def take(self, features: Floats, rows: Rows) -> None:
@@ -84,8 +84,8 @@ class Frozen:
         home.check(codes, labels)
         rows = np.array([home.row_of(label) for label in labels], dtype=np.int64)
         with home.counter.timed("wake"):
-            for some, their_rows in zip(chunks(codes), chunks(rows), strict=True):
-                self._count_in(some, their_rows)
+            for some in chunks(len(codes)):
+                self._count_in(codes[some], rows[some])
         home.seen += len(codes)
         home.counter.spend("wake", looked=len(codes))
 

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,14 +23,12 @@ from siesta.head import Head
 from siesta.pipeline import Pipeline
 from siesta.store import Store, clean_label
 
-__all__ = ["AT_ONCE", "Home", "chunks"]
+__all__ = ["Home", "chunks"]
 
-AT_ONCE = 32
-"""Samples that go through the network together when nothing is learned from them."""
+_AT_ONCE = 32  # samples that go through the network together where it does not learn
 
 _FILE = "method.safetensors"
 
-Samples = TypeVar("Samples", bound=npt.NDArray[Any])
 Score = Callable[[npt.NDArray[np.float32]], npt.NDArray[np.floating[Any]]]
 """z (B, D) -> a score for each class in the order of `labels`, the higher the better, (B, K)."""
 
@@ -102,20 +100,23 @@ class Home:
     # -- samples --------------------------------------------------------------------------------------------------
 
     def check(self, codes: Codes, labels: Sequence[str] | None = None) -> None:
-        """Refuses codes that are not (B, code_bytes) bytes, or that are more or fewer than their labels."""
+        """Refuses codes that are not (B, code_bytes) bytes, more or fewer labels than codes, and what is no label."""
         wanted = self.store.code_bytes
         if codes.ndim != 2 or codes.shape[1] != wanted or codes.dtype != np.uint8:
             raise BadInput(f"codes are (B, {wanted}) bytes here, not {codes.shape} of {codes.dtype}")
         if labels is not None and len(labels) != len(codes):
             raise BadInput(f"{len(codes)} samples came with {len(labels)} labels: give one for each")
+        for label in labels or ():
+            clean_label(label)  # refuses what none may be, before anything is learned
 
     def stored(self) -> Iterator[tuple[Codes, npt.NDArray[np.int64]]]:
         """All stored samples, oldest first, in chunks: codes (B, code_bytes) and rows (B,)."""
         memory = self.store.memory()
         class_ids = np.array([record.id for record in self.store.classes()])
         order = np.argsort(memory.ids)
-        for some in chunks(order):
-            yield self.store.get(memory.ids[some])[1], np.searchsorted(class_ids, memory.classes[some])
+        for some in chunks(len(order)):
+            oldest = order[some]
+            yield self.store.get(memory.ids[oldest])[1], np.searchsorted(class_ids, memory.classes[oldest])
 
     # -- answers and costs ----------------------------------------------------------------------------------------
 
@@ -128,11 +129,11 @@ class Home:
         self.check(codes)
         best: list[list[str]] = []
         with self.counter.timed("inference"):
-            for some in chunks(codes):
-                scores = score(self.pipeline.features(some))
+            for some in chunks(len(codes)):
+                scores = score(self.pipeline.features(codes[some]))
+                self.counter.spend("inference", looked=len(scores), scored=scores.size)
                 rows = np.argsort(-scores, axis=1, kind="stable")[:, :top]
                 best += [[self.labels[row] for row in line] for line in rows.tolist()]
-        self.counter.spend("inference", looked=len(codes), scored=len(codes) * len(self.labels))
         return best
 
     def trained(self, phase: str, samples: int) -> None:
@@ -161,10 +162,10 @@ class Home:
         return self.counter.resources(parameters=weights, bytes=parts)
 
 
-def chunks(samples: Samples) -> Iterator[Samples]:
-    """Consecutive rows of an array, a few at a time."""
-    for start in range(0, len(samples), AT_ONCE):
-        yield samples[start : start + AT_ONCE]
+def chunks(samples: int) -> Iterator[slice]:
+    """So many samples, a few at a time."""
+    for start in range(0, samples, _AT_ONCE):
+        yield slice(start, start + _AT_ONCE)
 
 
 def _read(path: Path) -> tuple[dict[str, Tensor] | None, dict[str, Any]]:
@@ -173,6 +174,8 @@ def _read(path: Path) -> tuple[dict[str, Tensor] | None, dict[str, Any]]:
         return None, {}
     try:
         with safe_open(path, framework="pt") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}, json.loads(file.metadata()["values"])
+            return {name: file.get_tensor(name) for name in file.keys()}, json.loads(  # noqa: SIM118
+                file.metadata()["values"]
+            )
     except (SafetensorError, KeyError, TypeError, ValueError) as error:
         raise Damaged(f"{path} is damaged: go on from an older copy of its folder") from error

@@ -106,7 +106,9 @@ class OnlineNetwork:
     def load(self, state: dict[str, Tensor]) -> None:
         """Goes on from what `state()` gave."""
         prefix = "top."
-        self._plain.load_state_dict({name[len(prefix) :]: some for name, some in state.items() if name.startswith(prefix)})
+        self._plain.load_state_dict(
+            {name[len(prefix) :]: some for name, some in state.items() if name.startswith(prefix)}
+        )
         self._output.scale.data.copy_(state["scale"])
         self._set_vectors(state["vectors"], state.get("momentum.vectors"))
         for name, parameter in self._parameters().items():

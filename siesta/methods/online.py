@@ -53,7 +53,7 @@ class Online:
         """What a step learns from, given the new sample's codes (1, code_bytes) and row."""
         raise NotImplementedError
 
-    def rate(self, taught: int) -> float:
+    def rate(self, taught: int) -> float:  # noqa: ARG002
         """Of the step for a new sample, `taught` samples of whose class came before it."""
         return self._settings.rate
 

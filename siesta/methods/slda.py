@@ -71,13 +71,14 @@ class SLDA(Frozen):
         if self._discriminant is None:
             shrunk = (1 - self._shrinkage) * self.covariance() + self._shrinkage * np.eye(self._width)
             means = self.means()
-            weights = np.linalg.solve(shrunk, means.T)
-            self._discriminant = weights, 0.5 * (means.T * weights).sum(axis=0)
+            weights = np.linalg.solve(shrunk, means.T).astype(np.float64, copy=False)
+            offsets: Floats = 0.5 * (means.T * weights).sum(axis=0)
+            self._discriminant = weights, offsets
             self._home.counter.flops["inference"] += self._width**2 * (2 / 3 * self._width + 2.0 * len(means))
         return self._discriminant
 
     def scores(self, features: Floats) -> Floats:
-        """z (B, D) -> scores (B, K)."""
+        """Linear in z: (B, D) -> (B, K)."""
         weights, offsets = self.discriminant()
         scores: Floats = features @ weights - offsets
         return scores
