@@ -7,16 +7,22 @@ import operator
 import statistics
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from siesta.contracts import Progress
 from siesta.errors import BadInput
 
-__all__ = ["Budget", "Clock", "one_cycle"]
+__all__ = ["SCHEDULES", "Budget", "Clock", "Schedule", "cosine", "make_schedule", "one_cycle", "steps"]
 
 _RISE = 0.3  # share of the sleep in which the rate rises
 _START, _END = 1 / 25, 1 / 25e4  # rate at either end, as a share of its maximum: torch's OneCycleLR defaults
+_DROPS = (15 / 50, 30 / 50, 45 / 50)  # of the paper's 50 epochs of base initialisation
+_WARM_UP = 5 / 600  # of the paper's 600 epochs of offline training
+
+Schedule = Callable[[float, float], float]
+"""(share of the budget spent before a batch, share that the batch takes) -> share of the maximal rate for it."""
 
 
 @dataclass(frozen=True)
@@ -66,24 +72,49 @@ def _seconds_until(moment: datetime | str) -> float:
     return left
 
 
-def one_cycle(fraction: float, rise: float = _RISE) -> float:
-    """Share of the maximal rate after `fraction` of a sleep: up by a cosine until `rise`, then down to its end."""
+def one_cycle(fraction: float, batch: float = 0.0) -> float:
+    """Up by a cosine for 30 % of a sleep, then down to almost nothing; the last batch is at the end, as in torch."""
+    if batch >= 1:  # one batch is all there is
+        return _START
+    rise = max(_RISE - batch, 0.0)
     if fraction <= rise and rise > 0:
         low, high, part = _START, 1.0, fraction / rise
     else:
-        low, high, part = 1.0, _END, (fraction - rise) / (1 - rise)
+        low, high, part = 1.0, _END, (fraction - rise) / (1 - batch - rise)
     return high + (low - high) * (1 + math.cos(math.pi * min(part, 1.0))) / 2
+
+
+def steps(fraction: float, _batch: float = 0.0) -> float:
+    """A tenth of the rate after 15, 30 and 45 of 50 epochs: the paper's base initialisation."""
+    return float(0.1 ** sum(fraction >= drop for drop in _DROPS))
+
+
+def cosine(fraction: float, batch: float = 0.0) -> float:
+    """Up in a straight line for 5 of 600 epochs, then down to zero by a cosine: the paper's offline learner."""
+    if fraction < _WARM_UP:
+        return min((fraction + batch) / _WARM_UP, 1.0)  # where the batch ends, so that none learns nothing
+    return (1 + math.cos(math.pi * min((fraction - _WARM_UP) / (1 - _WARM_UP), 1.0))) / 2
+
+
+SCHEDULES: dict[str, Schedule] = {"one_cycle": one_cycle, "steps": steps, "cosine": cosine}
+
+
+def make_schedule(name: str) -> Schedule:
+    """The schedule of a name."""
+    if name not in SCHEDULES:
+        raise BadInput(f"there is no schedule '{name}': choose one of {', '.join(SCHEDULES)}")
+    return SCHEDULES[name]
 
 
 class Clock:
     """Where a sleep stands in its budget: batches for an update budget, seconds for a time budget.
 
     Planning, and a first batch that is slow because everything is new, are part of a time budget but not of its
-    cycle: that begins after the first batch and is at its end in the last one that still fits.
+    schedule: that begins after the first batch and is at its end in the last one that still fits.
     """
 
-    def __init__(self, budget: Budget, batch_size: int) -> None:
-        self._budget = budget
+    def __init__(self, budget: Budget, batch_size: int, schedule: Schedule = one_cycle) -> None:
+        self._budget, self._schedule = budget, schedule
         self._steps = None if budget.updates is None else -(-budget.updates // batch_size)
         self._begun = self._first = self._last = self._cycle_start = time.monotonic()
         self._step = self._updates = self._spent = 0
@@ -115,13 +146,12 @@ class Clock:
 
     def share(self) -> float:
         """Share of the maximal rate for the next batch."""
-        if self._budget.seconds is not None:
-            room = self._budget.start + self._budget.seconds - self._next_step() - self._cycle_start
-            return one_cycle((self._begun - self._cycle_start) / room if room > 0 else 1.0) if self._step else _START
-        last = (self._steps or 1) - 1
-        if last == 0:
-            return _START
-        return one_cycle(self._step / last, rise=max((_RISE * (last + 1) - 1) / last, 0.0))
+        if self._steps is not None:
+            return self._schedule(self._step / self._steps, 1 / self._steps)
+        end = self._budget.start + (self._budget.seconds or 0.0)
+        room = end - self._next_step() - self._cycle_start
+        done = (self._begun - self._cycle_start) / room if room > 0 else 1.0
+        return self._schedule(done if self._step else 0.0, 0.0)
 
     def over(self) -> bool:
         """True when no further batch fits."""

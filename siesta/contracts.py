@@ -56,7 +56,7 @@ class SleepDefaults:
     """Training values that belong to a network rather than to a run.
 
     Attributes:
-        rate: OneCycle maximum of the last layer, for a batch of 64; it scales linearly with the batch.
+        rate: Highest rate of the last layer, for a batch of 64; it scales linearly with the batch.
         layer_decay: Factor on the rate for each layer below the last.
         scale: Start value of the head's 1 / temperature.
         dropout: Share of z that is dropped between top and head, asleep only.

@@ -12,7 +12,8 @@ from typing import Any, Literal
 from siesta.data import labelled_files
 from siesta.errors import BadInput
 from siesta.images import Pixels
-from siesta.learner import Siesta, groups
+from siesta.learner import Siesta
+from siesta.pipeline import groups
 from siesta.store import clean_label
 
 __all__ = ["Answer", "Outcome", "ask", "checked_files", "score", "teach"]

@@ -7,10 +7,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
-from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,29 +17,28 @@ import torch
 from torch import Tensor, nn
 
 from siesta.augment import make_augmentation
-from siesta.backbones import DEFAULT_BACKBONE, MIN_IMAGE_SIZE, PUBLISHED, make_backbone
+from siesta.backbones import DEFAULT_BACKBONE, DEFAULT_SPACE, MIN_IMAGE_SIZE, PUBLISHED, make_backbone, make_space
 from siesta.backbones.frozen_norm import with_frozen_norms
 from siesta.budget import Budget
 from siesta.codecs import CODECS, DEFAULT_CODEC, Raw
 from siesta.contracts import Augmentation, Codes, Embedded, Ids, OnProgress, Policy, Prediction, SleepReport
 from siesta.engines import choose_engine
 from siesta.errors import BadInput
-from siesta.fitting import fitted_for
+from siesta.fitting import base_pictures, fitted_for
 from siesta.head import Head, cosine_logits
 from siesta.images import ImageLike, Pixels, read_image
-from siesta.pipeline import Pipeline, graphs, torch_device
+from siesta.pipeline import Pipeline, graphs, groups, running, torch_device
 from siesta.policies import DEFAULT_POLICY, make_policy
 from siesta.sleep import DIVERGED, SleepSettings, check_seed, rehearse
 from siesta.store import OVERHEAD_BYTES, NewSample, Recent, Snapshot, Store, parse_bytes
 
-__all__ = ["DEFAULT_IMAGE_SIZE", "IN_MEMORY", "Siesta", "groups"]
+__all__ = ["DEFAULT_IMAGE_SIZE", "IN_MEMORY", "Siesta"]
 
 IN_MEMORY = ":memory:"
 DEFAULT_IMAGE_SIZE = 224
 _AT_ONCE = 32
 _EMBEDDED_AT_ONCE = 256
 _LARGEST_IMAGE = 1024
-T = TypeVar("T")
 
 _PLAN = 2  # purpose number of the random stream that a policy draws from
 
@@ -96,8 +94,8 @@ class Siesta:
         codec: str = DEFAULT_CODEC,
         weights: str | Path = PUBLISHED,
         image_size: int = DEFAULT_IMAGE_SIZE,
-        base: str | Path | None = None,
-        centred: bool = True,
+        base: str | Path | Iterable[ImageLike] | None = None,
+        space: str = DEFAULT_SPACE,
         seed: int = 0,
         device: str = "cpu",
         engine: str | None = None,
@@ -112,9 +110,10 @@ class Siesta:
             codec: How samples are stored: "opq", or "raw" for the pictures themselves, with no layer below the cut.
             weights: A file of them, "random", or "published" for those that come with the backbone.
             image_size: Side of the square that pictures are brought to.
-            base: A folder of pictures, with or without labels, to fit the codec on; without it the one that comes
-                with the package is used.
-            centred: Whether features are seen from their mean over base pictures; False is the paper's variant.
+            base: Pictures to fit the codec on: a folder, with or without labels, of which at most 1,000 are read, or
+                pictures themselves, of which all are; without them the codec that comes with the package is used.
+            space: Where class means live: "centred" (features seen from their mean over base pictures), "plain" (as
+                they are: the paper's variant), or "linear_centred" and "linear", the same before the last activation.
             seed: Starts every random stream of this learner.
             device: Where torch computes.
             engine: What runs the network awake: "onnx" or "torch"; when None, onnx on a CPU and torch elsewhere.
@@ -122,20 +121,28 @@ class Siesta:
         if not MIN_IMAGE_SIZE <= image_size <= _LARGEST_IMAGE:
             raise BadInput(f"an image size lies in {MIN_IMAGE_SIZE}..{_LARGEST_IMAGE} pixels, not {image_size}")
         check_seed(seed)
+        wanted = make_space(space)
         chosen_engine = choose_engine(engine, torch_device(device))
         memory_bytes = parse_bytes(memory)
         folder = None if str(path) == IN_MEMORY else Path(path)
         if folder is not None:
             Store.check_free(folder)
-        network = make_backbone(backbone, _cut_for(codec, cut), weights=weights)
+        network = make_backbone(backbone, _cut_for(codec, cut), weights=weights, linear=wanted.linear)
         if base is None and weights != PUBLISHED and codec != Raw.name:
             raise BadInput(
                 "a codec has to be fitted to these weights: "
                 "give a folder of pictures to fit one on (base=..., --base FOLDER)"
             )
-        fitted = fitted_for(network, codec, None if base is None else Path(base), image_size, seed)
-        if centred:
-            network.top[-1].load_state_dict({"centre": fitted.centre})
+        pictures = None if base is None else base_pictures(base, image_size, seed)
+        structures = graphs(network, image_size) if chosen_engine == "onnx" else {}
+        bottom = running(chosen_engine, network.bottom, structures.get("bottom"), torch_device(device))
+        fitted = fitted_for(network, codec, pictures, seed, linear=wanted.linear, bottom=bottom)
+        network.bottom.cpu()
+        centre = fitted.centre if base is not None or weights == PUBLISHED else None
+        if wanted.centred and centre is None:
+            space = _uncentred(space)
+        elif wanted.centred:
+            network.top[-1].load_state_dict({"centre": centre})
         latent_shape = network.latent_shape(image_size)
         store = Store.create(
             folder,
@@ -145,6 +152,7 @@ class Siesta:
                 "weights": {"from": Path(weights).name, "ignored": network.ignored},
                 "image_size": image_size,
                 "latent_shape": latent_shape,
+                "space": space,
                 "codec": codec,
                 "codec_error": fitted.error,
                 "code_bytes": fitted.codec.code_bytes(latent_shape),
@@ -154,7 +162,7 @@ class Siesta:
             constant={
                 "bottom": network.bottom.state_dict(),
                 "codec": fitted.codec.state(),
-                "graphs": graphs(network, image_size) if chosen_engine == "onnx" else {},
+                "graphs": structures,
             },
             generation={
                 "top": network.top.state_dict(),
@@ -328,6 +336,8 @@ class Siesta:
         weight_decay: float = 1e-5,
         layer_decay: float | None = None,
         mean_share: float = 0.5,
+        schedule: str = "one_cycle",
+        optimizer: str = "sgd",
         seed: int | None = None,
         on_progress: OnProgress | None = None,
     ) -> SleepReport:
@@ -344,11 +354,13 @@ class Siesta:
             policy: Which samples are rehearsed: a name from `POLICIES`, or an object of your own.
             augment: How pairs of them are mixed: a name from `AUGMENTATIONS`, or a function of your own.
             batch_size: Samples a step.
-            rate: OneCycle maximum of the last layer; the backbone's own, scaled with the batch, when None.
-            momentum: Of SGD.
-            weight_decay: Of SGD.
+            rate: The schedule's maximum, of the last layer; the backbone's own, scaled with the batch, when None.
+            momentum: Of SGD; of AdamW its first beta.
+            weight_decay: Of the optimizer.
             layer_decay: Factor on the rate for each layer below the last; the backbone's own when None.
             mean_share: What class vectors are afterwards, see `SleepSettings`; 0 is the paper's variant.
+            schedule: How the rate runs over the budget: a name from `SCHEDULES`.
+            optimizer: "sgd" or "adamw".
             seed: Of everything random in this sleep; made of the learner's seed and its sleeps so far when None.
             on_progress: Called after each batch.
         """
@@ -366,6 +378,8 @@ class Siesta:
             momentum=momentum,
             weight_decay=weight_decay,
             mean_share=mean_share,
+            schedule=schedule,
+            optimizer=optimizer,
             seed=_mixed(self._store.settings["seed"], sleeps) if seed is None else seed,
         )
         memory, embedded = self._store.memory(), 0
@@ -424,6 +438,10 @@ class Siesta:
         logits = cosine_logits(features, self._head.weights(), self._head.scale)
         return Embedded(ids, features.numpy(), logits.numpy(), rows.numpy())
 
+    def _old_space(self) -> str:
+        """The space of a learner that was made before there was a choice of four."""
+        return "centred" if self.pipeline.backbone.top[-1].state_dict()["centre"].any() else "plain"
+
     # -- looking inside -------------------------------------------------------------------------------------------
 
     def info(self) -> dict[str, Any]:
@@ -445,10 +463,18 @@ class Siesta:
                 "cut": settings["cut"],
                 "weights": settings["weights"],
                 "image_size": settings["image_size"],
+                "space": settings.get("space") or self._old_space(),
             },
             "codec": {"name": settings["codec"], "relative_error": settings["codec_error"]},
             "sleeps": store.reports(),
         }
+
+
+def _uncentred(space: str) -> str:
+    """The space where no centre is known, as with raw pictures and weights of one's own: plain for the default."""
+    if space == DEFAULT_SPACE:
+        return "plain"
+    raise BadInput(f"a {space} space needs the mean of base pictures: give a folder of them (base=..., --base FOLDER)")
 
 
 def _mixed(seed: int, step: int) -> int:
@@ -488,10 +514,3 @@ def _change(old: nn.Module, new: nn.Module) -> float:
     pairs = list(zip(old.parameters(), new.parameters(), strict=True))
     moved = sum(float((b.detach() - a.detach()).square().sum()) for a, b in pairs)
     return float((moved / sum(float(a.detach().square().sum()) for a, _ in pairs)) ** 0.5)
-
-
-def groups(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Consecutive groups of up to `size` items."""
-    iterator = iter(items)
-    while group := list(islice(iterator, size)):
-        yield group

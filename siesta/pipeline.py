@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
+from itertools import islice
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from siesta.backbones import RANDOM, make_backbone
+from siesta.backbones import DEFAULT_SPACE, RANDOM, make_backbone, make_space
 from siesta.codecs import CODECS
 from siesta.contracts import Backbone, Codec, Codes, Engine
 from siesta.engines import choose_engine, folded, graph_of, make_engine, one_torch_thread
@@ -18,7 +20,9 @@ from siesta.errors import BadInput, Damaged
 from siesta.images import Pixels, scaled
 from siesta.store import Store
 
-__all__ = ["Pipeline", "graphs", "torch_device"]
+__all__ = ["Pipeline", "graphs", "groups", "running", "torch_device"]
+
+T = TypeVar("T")
 
 
 class Pipeline:
@@ -56,7 +60,7 @@ class Pipeline:
         self.backbone, self.codec = backbone, codec
         self.image_size, self.latent_shape, self.device = image_size, latent_shape, device
         self._engine, self._structures = engine, structures
-        self._bottom = self._running(backbone.bottom, "bottom")
+        self._bottom = running(engine, backbone.bottom, structures.get("bottom"), device)
         self._top: Engine
 
     @classmethod
@@ -73,7 +77,8 @@ class Pipeline:
         """
         where, settings = torch_device(device), store.settings
         chosen = choose_engine(engine, where)
-        backbone = make_backbone(settings["backbone"], settings["cut"], weights=RANDOM)
+        linear = make_space(settings.get("space", DEFAULT_SPACE)).linear  # learners of old have no such setting
+        backbone = make_backbone(settings["backbone"], settings["cut"], weights=RANDOM, linear=linear)
         backbone.bottom.load_state_dict(store.constant("bottom"))
         codec = CODECS[settings["codec"]].from_state(store.constant("codec")).to(where)
         structures: dict[str, Tensor] = {}
@@ -89,12 +94,7 @@ class Pipeline:
     def load_top(self, state: Mapping[str, Tensor]) -> None:
         """Takes new weights of the top, and fills its engine with them."""
         self.backbone.top.load_state_dict(dict(state))
-        self._top = self._running(self.backbone.top, "top")
-
-    def _running(self, network: nn.Sequential, name: str) -> Engine:
-        """An engine that runs the bottom or the top as it is now."""
-        graph = self._structures[name].numpy().tobytes() if name in self._structures else None
-        return make_engine(self._engine, network, graph, self.device)
+        self._top = running(self._engine, self.backbone.top, self._structures.get("top"), self.device)
 
     def quietly(self) -> AbstractContextManager[None]:
         """Keeps torch's threads out of the engine's way."""
@@ -132,6 +132,18 @@ def graphs(network: Backbone, image_size: int) -> dict[str, Tensor]:
         for name, (part, shape) in parts.items()
         if part.state_dict()
     }
+
+
+def running(engine: str, network: nn.Sequential, structure: Tensor | None, device: torch.device) -> Engine:
+    """An engine that runs a bottom or a top as it is now; `structure` is what `graphs` made of it, if anything."""
+    return make_engine(engine, network, None if structure is None else structure.numpy().tobytes(), device)
+
+
+def groups(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Consecutive groups of up to `size` items."""
+    iterator = iter(items)
+    while group := list(islice(iterator, size)):
+        yield group
 
 
 def torch_device(name: str) -> torch.device:

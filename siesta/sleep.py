@@ -16,13 +16,14 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from siesta.batch import Batch
-from siesta.budget import Budget, Clock
+from siesta.budget import Budget, Clock, make_schedule
 from siesta.contracts import Augmentation, Ids, OnProgress
 from siesta.errors import BadInput
 from siesta.head import Head, cosine_logits
 
 __all__ = [
     "DIVERGED",
+    "OPTIMIZERS",
     "CosineOutput",
     "Load",
     "Rehearsal",
@@ -56,6 +57,7 @@ class SleepSettings:
     `mean_share` says what a class vector is after the sleep: 0 the trained vector, as in the paper, 1 the mean of its
     class's z under the new top, between them a blend of the two directions. A class that arrives awake is a mean of
     z; purely trained vectors do not compare with it, and the old classes would lose to the new one.
+    `schedule` is a name from `SCHEDULES`, `optimizer` one from `OPTIMIZERS`; AdamW takes `momentum` for its first beta.
     """
 
     rate: float
@@ -66,16 +68,21 @@ class SleepSettings:
     weight_decay: float = 1e-5
     mean_share: float = 0.5
     seed: int = 0
+    schedule: str = "one_cycle"
+    optimizer: str = "sgd"
 
     def __post_init__(self) -> None:
         check_seed(self.seed)
+        make_schedule(self.schedule)
+        if self.optimizer not in OPTIMIZERS:
+            raise BadInput(f"there is no optimizer '{self.optimizer}': choose one of {', '.join(OPTIMIZERS)}")
         if not 1 <= self.batch_size <= _LARGEST_BATCH:
             raise BadInput(f"a batch has 1 to {_LARGEST_BATCH:,} samples, not {self.batch_size}")
         if not (self.rate > 0 and math.isfinite(self.rate)):
             raise BadInput(f"a learning rate is above zero, not {self.rate}")
         for name, low, high in (
             ("layer_decay", 0, 1),
-            ("momentum", 0, 1),
+            ("momentum", 0, 1 if self.optimizer == "sgd" else 0.999),
             ("weight_decay", 0, 1),
             ("dropout", 0, 0.99),
         ):
@@ -85,9 +92,24 @@ class SleepSettings:
             raise BadInput(f"a mean share lies in 0..1, not {self.mean_share}")
 
 
-def layer_groups(top: nn.Sequential, output: CosineOutput, settings: SleepSettings) -> list[dict[str, object]]:
+Groups = list[dict[str, object]]
+
+
+def _sgd(groups: Groups, settings: SleepSettings) -> torch.optim.Optimizer:
+    return torch.optim.SGD(groups, lr=0.0, momentum=settings.momentum, weight_decay=settings.weight_decay)
+
+
+def _adamw(groups: Groups, settings: SleepSettings) -> torch.optim.Optimizer:
+    betas = settings.momentum, 0.999
+    return torch.optim.AdamW(groups, lr=0.0, betas=betas, weight_decay=settings.weight_decay)
+
+
+OPTIMIZERS: dict[str, Callable[[Groups, SleepSettings], torch.optim.Optimizer]] = {"sgd": _sgd, "adamw": _adamw}
+
+
+def layer_groups(top: nn.Sequential, output: CosineOutput, settings: SleepSettings) -> Groups:
     """Optimiser groups: the head at the full rate, each learning layer below at `layer_decay` times the one above."""
-    groups: list[dict[str, object]] = [
+    groups: Groups = [
         {"params": [output.scale], "rate": settings.rate, "weight_decay": 0.0},
         {"params": [output.vectors], "rate": settings.rate},
     ]
@@ -191,13 +213,11 @@ def rehearse(
     With `augment` a step takes two batches of picks and mixes them into one; a mixed pair is one update. A
     KeyboardInterrupt, or `on_progress` returning True, ends it early with what was learned so far.
     """
-    clock = Clock(budget, settings.batch_size)
+    clock = Clock(budget, settings.batch_size, make_schedule(settings.schedule))
     top.eval()
     device = next(top.parameters()).device
     output = CosineOutput(head, device)
-    optimizer = torch.optim.SGD(
-        layer_groups(top, output, settings), lr=0.0, momentum=settings.momentum, weight_decay=settings.weight_decay
-    )
+    optimizer = OPTIMIZERS[settings.optimizer](layer_groups(top, output, settings), settings)
     noise, mixing = torch.Generator(device).manual_seed(settings.seed), np.random.default_rng((settings.seed, _MIX))
     taken = 1 if augment is None else 2  # samples an update
     done: list[tuple[Ids, int, float]] = []  # ids, updates, loss
@@ -245,7 +265,7 @@ def train_step(
     dropout: float,
     noise: torch.Generator,
 ) -> tuple[float, Tensor]:
-    """One SGD step; returns mean loss and z (B, D), both before it."""
+    """One step; returns mean loss and z (B, D), both before it."""
     features = top(batch.latents)
     kept = torch.empty_like(features).bernoulli_(1 - dropout, generator=noise) / (1 - dropout)
     loss = batch.loss(output(features * kept))

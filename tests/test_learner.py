@@ -217,6 +217,24 @@ def test_it_sleeps_with_every_augmentation(learner: Siesta, augment: str) -> Non
     assert learner.predict_one(picture("red")).label == "red"
 
 
+def test_it_sleeps_by_another_schedule_and_optimizer(learner: Siesta) -> None:
+    learner.learn_many(*lesson(3))
+    rates: list[float] = []
+    report = learner.sleep(
+        updates=20,
+        batch_size=2,
+        rate=0.001,
+        schedule="steps",
+        optimizer="adamw",
+        on_progress=lambda progress: rates.append(progress.rate),
+    )
+    assert report.settings["schedule"] == "steps" and report.settings["optimizer"] == "adamw"
+    assert rates == pytest.approx([1e-3] * 3 + [1e-4] * 3 + [1e-5] * 3 + [1e-6])
+    for wrong in ({"schedule": "stairs"}, {"optimizer": "lion"}):
+        with pytest.raises(BadInput, match="choose one of"):
+            learner.sleep(updates=2, **wrong)  # type: ignore[arg-type]
+
+
 def test_the_same_seed_gives_the_same_weights_by_any_policy_with_augmentation() -> None:
     weights = []
     for _ in range(2):

@@ -114,6 +114,41 @@ def test_one_step_equals_sgd_written_out() -> None:
         assert torch.allclose(new, old - 0.5 * decay / 25 * (gradient + 0.01 * old), atol=1e-6)
 
 
+@pytest.mark.parametrize("momentum", [0.9, 0.5])
+def test_adamw_steps_equal_torchs_own(momentum: float) -> None:
+    """Two batches of all samples: the first at the full rate, the second at a tenth."""
+    settings = SleepSettings(
+        0.01, 0.9, 0.0, 30, momentum, weight_decay=0.05, mean_share=0, schedule="steps", optimizer="adamw"
+    )
+    top, expected, output = make_top().eval(), make_top().eval(), CosineOutput(make_head(), CPU)
+    result = rehearse(top, make_head(), endless(), load, Budget(updates=60), settings)
+    groups = [
+        {"params": output.scale, "lr": 0.01, "weight_decay": 0.0},
+        {"params": output.vectors, "lr": 0.01},
+        {"params": expected[1].parameters(), "lr": 0.009},
+        {"params": expected[0].parameters(), "lr": 0.0081},
+    ]
+    optimizer = torch.optim.AdamW(groups, betas=(momentum, 0.999), weight_decay=0.05)
+    picks = endless()
+    for factor in (1.0, 0.1):
+        _, latents, rows = load(next(picks))
+        for group in optimizer.param_groups:
+            group["lr"] *= factor
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(output(expected(latents)), rows).backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+    for new, wanted in zip(top.parameters(), expected.parameters(), strict=True):
+        torch.testing.assert_close(new, wanted)
+    assert result.head.scale == pytest.approx(output.scale.item())
+
+
+def test_the_rate_runs_by_the_schedule() -> None:
+    seen: list[float] = []
+    settings = SleepSettings(0.1, 0.9, 0.0, 8, schedule="steps")
+    run(Budget(updates=400), settings, on_progress=lambda progress: seen.append(progress.rate))
+    assert seen == pytest.approx([0.1 * 0.1 ** (step // 15) for step in range(50)])
+
+
 def test_batch_norm_statistics_stay_frozen_while_its_weights_learn() -> None:
     top, _ = run(Budget(updates=80))
     norm, before = top[1][0], make_top()[1][0]  # type: ignore[index]
@@ -249,9 +284,19 @@ def test_batches_cut_picks_without_loss(total: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    [{"batch_size": 0}, {"rate": 0.0}, {"rate": math.inf}, {"layer_decay": math.nan}, {"momentum": -1}, {"seed": -1}],
+    ("wrong", "words"),
+    [
+        ({"batch_size": 0}, "a batch has 1 to"),
+        ({"rate": 0.0}, "above zero"),
+        ({"rate": math.inf}, "above zero"),
+        ({"layer_decay": math.nan}, "layer decay"),
+        ({"momentum": -1}, "momentum"),
+        ({"momentum": 1, "optimizer": "adamw"}, "momentum"),
+        ({"seed": -1}, "seed"),
+        ({"schedule": "stairs"}, "no schedule 'stairs'"),
+        ({"optimizer": "lion"}, "no optimizer 'lion': choose one of sgd, adamw"),
+    ],
 )
-def test_impossible_settings_are_refused(wrong: dict[str, float]) -> None:
-    with pytest.raises(BadInput):
+def test_impossible_settings_are_refused(wrong: dict[str, object], words: str) -> None:
+    with pytest.raises(BadInput, match=words):
         SleepSettings(**{"rate": 0.1, "layer_decay": 0.9, "dropout": 0.1, **wrong})  # type: ignore[arg-type]

@@ -12,17 +12,22 @@ from siesta.backbones.centre import Centre
 from siesta.backbones.checkpoints import fill, save_checkpoint
 from siesta.backbones.layers import initialise
 from siesta.backbones.recipe import Recipe
+from siesta.backbones.spaces import DEFAULT_SPACE, SPACES, Space, make_space
 from siesta.contracts import Backbone
 from siesta.errors import BadInput
 
 __all__ = [
     "BACKBONES",
     "DEFAULT_BACKBONE",
+    "DEFAULT_SPACE",
     "MIN_IMAGE_SIZE",
     "PUBLISHED",
     "RANDOM",
+    "SPACES",
     "Recipe",
+    "Space",
     "make_backbone",
+    "make_space",
     "save_checkpoint",
 ]
 
@@ -41,7 +46,9 @@ BACKBONES: dict[str, Recipe] = {
 }
 
 
-def make_backbone(name: str = DEFAULT_BACKBONE, cut: int | None = None, *, weights: str | Path = PUBLISHED) -> Backbone:
+def make_backbone(
+    name: str = DEFAULT_BACKBONE, cut: int | None = None, *, weights: str | Path = PUBLISHED, linear: bool = False
+) -> Backbone:
     """A network cut in two; its top ends with a `Centre`.
 
     Args:
@@ -49,6 +56,7 @@ def make_backbone(name: str = DEFAULT_BACKBONE, cut: int | None = None, *, weigh
         cut: Layers below the cut; the network's default when None, all of the network above it when 0.
         weights: "published" for those that come with a dependency, "random" for fresh ones (the same each time), or
             a file in a layout that `checkpoints` reads.
+        linear: Leaves the last activation out; names of tensors stay.
     """
     if name not in BACKBONES:
         raise BadInput(f"there is no backbone '{name}': choose one of {', '.join(BACKBONES)}")
@@ -64,6 +72,9 @@ def make_backbone(name: str = DEFAULT_BACKBONE, cut: int | None = None, *, weigh
         recipe.published(network)
     elif weights != RANDOM:
         ignored = fill(network, Path(weights), recipe.layouts.values())
+    if linear:
+        layer, attribute = recipe.last_activation
+        setattr(network[layer], attribute, nn.Identity())
     layers = [*network, Centre(recipe.features)]
     bottom, top = nn.Sequential(*layers[:cut]).requires_grad_(False), nn.Sequential(*layers[cut:])
     return Backbone(name, cut, bottom.eval(), top.eval(), recipe.features, recipe.scaling, recipe.defaults, ignored)

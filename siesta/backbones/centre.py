@@ -12,7 +12,8 @@ class Centre(nn.Module):
     """Subtracts a fixed vector, the mean z of base pictures: (B, D) -> (B, D).
 
     After a ReLU all features lie in one corner of the space, and every cosine is high. Seen from their mean they
-    spread out, so that a plain class mean tells classes apart. Zero, its start value, is the paper's variant.
+    spread out, so that a plain class mean tells classes apart. Zero, its start value, leaves
+    them as they are.
     """
 
     centre: Tensor

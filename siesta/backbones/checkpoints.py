@@ -26,6 +26,7 @@ from siesta.errors import BadInput
 __all__ = ["fill", "read_checkpoint", "save_checkpoint"]
 
 _WRAPPERS = ("state_dict", "model_state")
+_NAMED = 5  # tensors in a sentence
 _PREFIX = re.compile(r"^(module\.)?(model\.)?")
 
 
@@ -85,10 +86,10 @@ def fill(network: nn.Sequential, path: Path, layouts: Iterable[Layout]) -> tuple
     candidates = [(layout, layout.tensors(network)) for layout in (ours(), *layouts)]
     layout, names = max(candidates, key=lambda candidate: len(in_file.keys() & candidate[1].values()))
     if in_file.keys().isdisjoint(names.values()):
-        raise BadInput(f"{path} has none of this network's tensors under a known name, but {', '.join(content)}")
+        raise BadInput(f"{path} has none of this network's tensors under a known name, but {_some(content)}")
     found = {name: content[in_file[theirs]] for name, theirs in names.items() if theirs in in_file}
     state = network.state_dict()
-    faults = _faults(found, state, names)
+    faults = _faults(found, state, names) or _negative(found, names, {} if layout.others else _epsilons(network))
     if faults:
         raise BadInput(f"{path} does not fit this network: {'; '.join(faults)}")
     for name, tensor in found.items():
@@ -108,7 +109,7 @@ def _faults(found: Mapping[str, Tensor], state: Mapping[str, Tensor], names: Map
         if tensor.layout != torch.strided or not tensor.is_floating_point()
     ]
     if odd:
-        return [f"not plain floating-point tensors: {', '.join(odd)}"]
+        return [f"not plain floating-point tensors: {_some(odd)}"]
     misshaped = [
         f"{names[name]} ({tuple(tensor.shape)} for {tuple(state[name].shape)})"
         for name, tensor in found.items()
@@ -119,7 +120,29 @@ def _faults(found: Mapping[str, Tensor], state: Mapping[str, Tensor], names: Map
         "of another shape": misshaped,
         "not finite": [names[name] for name, tensor in found.items() if not tensor.isfinite().all()],
     }
-    return [f"{kind}: {', '.join(tensors)}" for kind, tensors in kinds.items() if tensors]
+    return [f"{kind}: {_some(tensors)}" for kind, tensors in kinds.items() if tensors]
+
+
+def _negative(found: Mapping[str, Tensor], names: Mapping[str, str], slack: Mapping[str, float]) -> list[str]:
+    """Variances below zero; in our own files by up to an epsilon, see `_adopt_eps`."""
+    negative = [
+        names[name]
+        for name, tensor in found.items()
+        if name.endswith("running_var") and (tensor.float() + slack.get(name, 0.0) < 0).any()
+    ]
+    return [f"negative variances: {_some(negative)}"] if negative else []
+
+
+def _epsilons(network: nn.Sequential) -> dict[str, float]:
+    modules = network.named_modules()
+    return {f"{name}.running_var": module.eps for name, module in modules if isinstance(module, nn.BatchNorm2d)}
+
+
+def _some(names: Iterable[str]) -> str:
+    """Names in a sentence that stays short."""
+    every = list(names)
+    more = f" and {len(every) - _NAMED:,} more" if len(every) > _NAMED else ""
+    return ", ".join(every[:_NAMED]) + more
 
 
 def _same_shape(theirs: torch.Size, wanted: torch.Size) -> bool:

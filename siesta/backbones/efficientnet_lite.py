@@ -87,6 +87,7 @@ RECIPE = Recipe(
     cuts={3: (56, 56, 24), 5: (28, 28, 40), 7: (14, 14, 80), 10: (14, 14, 112), 13: (7, 7, 192)},
     scaling=Scaling(mean=(127.0, 127.0, 127.0), std=(128.0, 128.0, 128.0)),
     defaults=FROZEN_NORM,
+    last_activation=(-1, "2"),  # then a mean over places
     published=lambda network: _fill(network, _published()),
 )
 

@@ -33,10 +33,12 @@ class Layout:
     Attributes:
         modules: Their module names for a network of ours, in its order.
         norm_eps: Their batch norm's epsilon where it is not ours.
+        others: False for the layout of our own files.
     """
 
     modules: ModuleNames
     norm_eps: float | None = None
+    others: bool = True
 
     def tensors(self, network: nn.Sequential) -> dict[str, str]:
         """Our name of each tensor -> theirs. The count of batches seen is left out: nothing here uses it."""
@@ -60,7 +62,7 @@ def ours() -> Layout:
     def names(network: nn.Sequential) -> Iterator[str]:
         return (f"layers.{name}" for name, module in network.named_modules() if _own_tensors(module))
 
-    return Layout(names)
+    return Layout(names, others=False)
 
 
 def torchvision_mobilenet_v3(network: nn.Sequential) -> Iterator[str]:

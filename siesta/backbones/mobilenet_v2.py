@@ -44,6 +44,7 @@ RECIPE = Recipe(
     cuts={5: (28, 28, 32), 8: (14, 14, 64), 12: (14, 14, 96), 15: (7, 7, 160)},
     scaling=IMAGENET,
     defaults=FROZEN_NORM,
+    last_activation=(-1, "2"),  # then a mean over places
     layouts={
         "torchvision": Layout(torchvision_mobilenet_v2),
         "timm": Layout(timm_mobilenet([repeats for _, _, repeats, _ in _STAGES], ("conv_head", "bn2"))),

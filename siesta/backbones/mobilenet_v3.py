@@ -87,6 +87,7 @@ PLAIN = Recipe(
     cuts={3: (56, 56, 24), 5: (28, 28, 40), 8: (14, 14, 80), 14: (7, 7, 160)},
     scaling=IMAGENET,
     defaults=FROZEN_NORM,
+    last_activation=(-1, "5"),
     layouts={
         "torchvision": Layout(torchvision_mobilenet_v3),
         "timm": Layout(

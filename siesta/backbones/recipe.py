@@ -34,6 +34,7 @@ class Recipe:
         scaling: What the network expects its pixels to be.
         defaults: Training values that suit it.
         layouts: How other projects name its tensors.
+        last_activation: Where the last activation before z is: the layer, counted from the end, and its name in it.
         published: Fills the network with the weights that a dependency ships, if one does.
     """
 
@@ -43,5 +44,6 @@ class Recipe:
     cuts: Mapping[int, tuple[int, int, int]]
     scaling: Scaling
     defaults: SleepDefaults
+    last_activation: tuple[int, str]
     layouts: Mapping[str, Layout] = field(default_factory=dict)
     published: Callable[[nn.Sequential], None] | None = None

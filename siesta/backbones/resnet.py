@@ -12,7 +12,6 @@ from dataclasses import replace
 from functools import partial
 
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from siesta.backbones.layers import ConvNorm, Pool, batch_normed, group_normed
 from siesta.backbones.layouts import Layout, torchvision_resnet
@@ -35,10 +34,12 @@ class BasicBlock(nn.Module):
         stride = 1 if inputs == outputs else 2
         self.body = nn.Sequential(*conv_norm(inputs, outputs, 3, stride), nn.ReLU(), *conv_norm(outputs, outputs, 3))
         self.shortcut = nn.Identity() if stride == 1 else nn.Sequential(*conv_norm(inputs, outputs, 1, stride))
+        self.activation = nn.ReLU()
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, C, H, W) -> (B, C', H / stride, W / stride)."""
-        return F.relu(self.body(x) + self.shortcut(x))
+        out: Tensor = self.activation(self.body(x) + self.shortcut(x))
+        return out
 
 
 def _layers(upper: ConvNorm) -> Iterator[nn.Module]:
@@ -58,6 +59,7 @@ RESNET18 = Recipe(
     cuts={5: (28, 28, 128), 6: (14, 14, 256)},
     scaling=IMAGENET,
     defaults=replace(FROZEN_NORM, dropout=0.0),
+    last_activation=(-2, "activation"),  # of the last block, then a mean over places
     layouts={"torchvision": Layout(torchvision_resnet)},
 )
 

@@ -117,7 +117,8 @@ def info(path: PathArgument, as_json: JsonOption = False) -> None:
         "memory": f"{format_bytes(size['used'])} of {format_bytes(size['allowed'])} used, "
         f"{facts['samples']['stored']:,} of {facts['samples']['capacity']:,} samples",
         "on disk": format_bytes(size["on_disk"]),
-        "backbone": f"{backbone['name']}, cut after {backbone['cut']} layers, {backbone['image_size']} px",
+        "backbone": f"{backbone['name']}, cut after {backbone['cut']} layers, {backbone['image_size']} px, "
+        f"{backbone['space'].replace('_', ', ')} features",
         "codec": f"{codec['name']}, relative error {codec['relative_error']:.3f}",
         "sleeps": str(len(facts["sleeps"])),
     }

@@ -15,9 +15,12 @@ from siesta.policies import DEFAULT_POLICY, explain_policies
 if TYPE_CHECKING:
     from siesta.contracts import Progress
 
-__all__ = ["JsonOption", "PathArgument", "learn", "new", "sleep"]
+__all__ = ["JsonOption", "PathArgument", "SpaceOption", "learn", "new", "sleep"]
 
 PathArgument = Annotated[Path, typer.Argument(help="The learner's folder.")]
+SpaceOption = Annotated[
+    str, typer.Option(help="Where class means live: centred, plain (the paper's), linear or linear_centred.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
 
@@ -34,6 +37,7 @@ def new(
     memory: Annotated[str, typer.Option(help="Bytes for stored samples, like 64MB or 1GiB.")] = "64MB",
     image_size: Annotated[int, typer.Option(help="Side in pixels that pictures are brought to.")] = 224,
     base: Annotated[Path | None, typer.Option(help="A folder of pictures to fit the codec on.")] = None,
+    space: SpaceOption = "centred",
     seed: Annotated[int, typer.Option(help="Starts every random stream of the learner.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
@@ -55,6 +59,7 @@ def new(
         weights=weights,
         image_size=image_size,
         base=base,
+        space=space,
         seed=seed,
     ) as learner:
         facts = learner.info()
