@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from siesta.cli.output import INTERRUPTED, console, errors, print_json_line, staging
+from siesta.cli.output import INTERRUPTED, errors, print_json_line, staging
 from siesta.errors import BadInput
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def _plan(planned: list[PlannedRun], dataset: Dataset, folder: Path) -> Table:
         "updates",
         "about",
         title=f"{planned[0].config.name}: {len(dataset.train):,} pictures to learn, {len(dataset.test):,} to be asked",
-        caption="About how long on this machine, with nothing else running; coding pictures for the first time not included.",
+        caption="About how long it takes here, if nothing else runs and the pictures are coded already.",
     )
     for some in planned:
         cost = estimate(some, dataset, watch)

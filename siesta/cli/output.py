@@ -9,7 +9,17 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-__all__ = ["DONE_IN_PART", "INTERRUPTED", "console", "counting", "errors", "print_json", "print_json_line", "sleeping", "staging"]
+__all__ = [
+    "DONE_IN_PART",
+    "INTERRUPTED",
+    "console",
+    "counting",
+    "errors",
+    "print_json",
+    "print_json_line",
+    "sleeping",
+    "staging",
+]
 
 DONE_IN_PART = 6
 INTERRUPTED = 130

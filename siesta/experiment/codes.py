@@ -115,9 +115,7 @@ def _read(split: Split, start: int, image_size: int) -> Iterator[tuple[list[Pixe
     """Groups of pictures from `start` on and where each ends, the next one read while one is coded."""
 
     def read(first: int) -> list[Pixels]:
-        return [
-            _picture(split, index, image_size) for index in range(first, min(first + _AT_ONCE, len(split.labels)))
-        ]
+        return [_picture(split, index, image_size) for index in range(first, min(first + _AT_ONCE, len(split.labels)))]
 
     with ThreadPoolExecutor(1) as pool:
         ahead = pool.submit(read, start)

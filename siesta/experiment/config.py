@@ -219,6 +219,8 @@ def _method(name: str, entry: Mapping[str, Any], samples: int | None) -> MethodE
         return MethodEntry(name, kind, METHODS[kind].settings(settings), samples)
     except ValidationError as error:
         raise BadInput(_sentence(error, f"methods.{name}.")) from None
+    except BadInput as error:
+        raise BadInput(f"methods.{name}: {error}") from None
 
 
 def _sentence(error: ValidationError, where: str = "") -> str:

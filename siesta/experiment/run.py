@@ -80,9 +80,7 @@ def steps_done(planned: PlannedRun, out: Path) -> int:
 class _Run:
     """One run on its way."""
 
-    def __init__(
-        self, planned: PlannedRun, dataset: Dataset, folder: RunFolder, out: Path, on_stage: OnStage
-    ) -> None:
+    def __init__(self, planned: PlannedRun, dataset: Dataset, folder: RunFolder, out: Path, on_stage: OnStage) -> None:
         self._planned, self._dataset, self._folder, self._on_stage = planned, dataset, folder, on_stage
         self._start = start_for(planned, dataset, out, self._say)
         with closing(Store.open(self._start, read_only=True)) as store:

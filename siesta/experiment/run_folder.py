@@ -72,7 +72,7 @@ class RunFolder:
         file.parent.mkdir(exist_ok=True)
         partial = file.with_suffix(".partial")
         with partial.open("wb") as opened:
-            np.savez_compressed(opened, **predictions)
+            np.savez_compressed(opened, allow_pickle=False, **predictions)
         partial.rename(file)
         with (self._path / "rows.jsonl").open("a", encoding="utf-8") as opened:
             opened.write(_line(row))

@@ -51,7 +51,9 @@ def _make(run: PlannedRun, dataset: Dataset, folder: Path, say: Say) -> None:
         seed=run.seed,
     ) as learner:
         if base:
-            codes = coded(dataset.train, learner.pipeline, lambda done, total: say("coding pictures", done / total)).codes
+            codes = coded(
+                dataset.train, learner.pipeline, lambda done, total: say("coding pictures", done / total)
+            ).codes
             first = next(run.stream.steps())
             learner.learn_encoded(codes[first], [dataset.classes[row] for row in dataset.train.labels[first]])
             report = train_base(

@@ -60,7 +60,7 @@ class SiestaSettings(MethodSettings):
         return name
 
     def planned_updates(self, sizes: Sequence[int]) -> int:
-        """m a sleep, a sleep a step."""
+        """M a sleep, a sleep a step."""
         return self.updates * len(sizes)
 
     def planned_batch(self) -> int:

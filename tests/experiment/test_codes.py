@@ -10,6 +10,7 @@ from siesta.data import Dataset, Split, load_dataset
 from siesta.errors import BadInput, Busy
 from siesta.experiment import codes
 from siesta.experiment.codes import cache_folder, coded
+from siesta.images import Pixels
 from siesta.learner import Siesta
 from siesta.store.files import WriterLock
 
@@ -69,7 +70,12 @@ def test_killed_it_goes_on_where_it_was(learner: Siesta, train: Split, monkeypat
         file.truncate(done * whole.shape[1] + 5)
     read: list[int] = []
     picture = codes._picture
-    monkeypatch.setattr(codes, "_picture", lambda split, index, size: (read.append(index), picture(split, index, size))[1])
+
+    def reading(split: Split, index: int, size: int) -> Pixels:
+        read.append(index)
+        return picture(split, index, size)
+
+    monkeypatch.setattr(codes, "_picture", reading)
     assert (coded(train, learner.pipeline).codes == whole).all()
     assert read == list(range(done, 20))
 

@@ -90,9 +90,9 @@ def test_an_interrupted_experiment_goes_on_and_ends_with_the_same_rows(
     write_config: WriteConfig, tmp_path: Path
 ) -> None:
     config = write_config()
-    chosen = {"methods": ["siesta", "remind"], "orders": ["class_incremental"]}
+    chosen: dict[str, Any] = {"methods": ["siesta", "remind"], "orders": ["class_incremental"]}
     rows_of(config, tmp_path / "whole", **chosen)
-    settings = load_config(config, **chosen)  # type: ignore[arg-type]
+    settings = load_config(config, **chosen)
     dataset = read_dataset(settings)
     for stop in itertools.count(1):
         planned = planned_runs(settings, dataset)
@@ -106,9 +106,10 @@ def test_an_interrupted_experiment_goes_on_and_ends_with_the_same_rows(
 def test_an_order_may_be_held_out_from_the_training_set(write_config: WriteConfig, tmp_path: Path) -> None:
     rows = rows_of(write_config(), tmp_path / "out", "data.held_out=0.4", methods=["ncm"], orders=["iid"])
     assert rows[-1]["n"] == 8  # 2 of the 5 training pictures of each class
-    assert rows[-1]["order"]["hash"] != rows_of(write_config(), tmp_path / "o", methods=["ncm"], orders=["iid"])[-1][
-        "order"
-    ]["hash"]
+    assert (
+        rows[-1]["order"]["hash"]
+        != rows_of(write_config(), tmp_path / "o", methods=["ncm"], orders=["iid"])[-1]["order"]["hash"]
+    )
 
 
 def test_offline_sees_all_of_it_at_once(write_config: WriteConfig, tmp_path: Path) -> None:
@@ -126,7 +127,7 @@ def test_base_initialisation_is_the_first_step(write_config: WriteConfig, tmp_pa
         assert [row["classes"] for row in mine] == [2, 3, 4]
         assert mine[0]["updates"] == 0  # pre-training is not continual learning
     assert len(list((tmp_path / "out" / "starts").iterdir())) == 1  # all three start from the same
-    with pytest.raises(BadInput, match="orders.iid has no base step"):
+    with pytest.raises(BadInput, match=r"orders\.iid has no base step"):
         rows_of(path, tmp_path / "iid", orders=["iid"])
 
 
@@ -165,7 +166,8 @@ def test_killed_at_random_moments_it_ends_with_the_same_rows(
     command = [sys.executable, "-m", "siesta", "run", str(config), "--orders", "class_incremental", "--out"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     subprocess.run([*command, tmp_path / "whole"], check=True, capture_output=True, env=environment)
-    for kills in range(200):
+    kills = 0
+    while True:
         child = subprocess.Popen(
             [*command, tmp_path / "parts"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment
         )
@@ -175,6 +177,7 @@ def test_killed_at_random_moments_it_ends_with_the_same_rows(
         except subprocess.TimeoutExpired:
             child.send_signal(signal.SIGKILL)
             child.wait()
+            kills += 1
     assert kills > 0, "it was never killed"
     assert on_disk(tmp_path / "parts") == on_disk(tmp_path / "whole")
     assert answers(tmp_path / "parts") == answers(tmp_path / "whole")

@@ -44,7 +44,12 @@ def test_it_goes_on_from_the_last_checkpoint_and_forgets_what_came_after(tmp_pat
     again.checkpoint(1)
     again.finish()
     assert RunFolder(tmp_path / "run", "abc").done
-    assert sorted(file.name for file in (tmp_path / "run").iterdir()) == ["done", "identity", "predictions", "rows.jsonl"]
+    assert sorted(file.name for file in (tmp_path / "run").iterdir()) == [
+        "done",
+        "identity",
+        "predictions",
+        "rows.jsonl",
+    ]
 
 
 def test_a_checkpoint_that_was_not_finished_does_not_count(tmp_path: Path, start: Path) -> None:
@@ -70,10 +75,10 @@ def test_predictions_come_back_as_they_went(tmp_path: Path, start: Path) -> None
     folder.add(row(3, "before"), ANSWERS)
     back = read_predictions(tmp_path / "run", 3, "before")
     assert all((back[name] == ANSWERS[name]).all() for name in ANSWERS)
-    with pytest.raises(Damaged, match="03-after.npz is missing"):
+    with pytest.raises(Damaged, match=r"03-after\.npz is missing"):
         read_predictions(tmp_path / "run", 3, "after")
     (tmp_path / "run" / "predictions" / "03-before.npz").write_bytes(b"nothing")
-    with pytest.raises(Damaged, match="03-before.npz is damaged"):
+    with pytest.raises(Damaged, match=r"03-before\.npz is damaged"):
         read_predictions(tmp_path / "run", 3, "before")
 
 
@@ -81,7 +86,7 @@ def test_a_row_in_the_middle_that_cannot_be_read_is_damage(tmp_path: Path, start
     folder = RunFolder(tmp_path / "run", "abc")
     folder.begin(start)
     (tmp_path / "run" / "rows.jsonl").write_text("nonsense\n")
-    with pytest.raises(Damaged, match="rows.jsonl is damaged"):
+    with pytest.raises(Damaged, match=r"rows\.jsonl is damaged"):
         folder.rows()
 
 
