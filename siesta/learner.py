@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -158,6 +158,7 @@ class Siesta:
                 "image_size": image_size,
                 "latent_shape": latent_shape,
                 "space": space,
+                "base": base is not None,
                 "codec": codec,
                 "codec_error": fitted.error,
                 "code_bytes": code_bytes,
@@ -200,6 +201,11 @@ class Siesta:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """What it was made with; plain values that never change."""
+        return MappingProxyType(self._store.settings)
 
     # -- awake ----------------------------------------------------------------------------------------------------
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,7 +20,7 @@ from PIL import Image
 
 from siesta import Siesta
 from siesta.augment import AUGMENTATIONS
-from siesta.backbones import RANDOM, make_backbone, save_checkpoint
+from siesta.backbones import RANDOM, SPACES, make_backbone, save_checkpoint
 from siesta.contracts import Embedded, Ids, Memory, Progress
 from siesta.engines import ENGINES, OnnxEngine
 from siesta.errors import BadInput
@@ -357,9 +359,57 @@ def test_an_interrupt_around_a_commit_leaves_budget_and_means_right(
     assert len(learner._store) == 1 and learner.predict_one(picture("red")).label == "red"
 
 
-def test_the_papers_feature_space_is_one_argument_away() -> None:
-    centred, plain = (Siesta.create(":memory:", image_size=32, centred=flag) for flag in (True, False))
-    assert centred.pipeline.backbone.top[-1].centre.norm() > 0 and plain.pipeline.backbone.top[-1].centre.norm() == 0  # type: ignore
+def centre_of(learner: Siesta) -> torch.Tensor:
+    centre: torch.Tensor = learner.pipeline.backbone.top[-1].state_dict()["centre"]
+    return centre
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_every_space_is_one_argument_away_and_kept(space: str, tmp_path: Path) -> None:
+    with Siesta.create(tmp_path / "x.siesta", image_size=32, space=space) as made:
+        made.learn_many(*lesson(3))
+        made.sleep(updates=8, batch_size=4)
+        answer, codes = made.predict_one(picture("red", 9)), made.encode([picture("red", 9)])
+        assert made.info()["backbone"]["space"] == space
+    with Siesta.open(tmp_path / "x.siesta", engine="torch") as opened:
+        assert opened.info()["backbone"]["space"] == space
+        assert bool(centre_of(opened).any()) == SPACES[space].centred
+        features = torch.from_numpy(opened.pipeline.features(codes)) + centre_of(opened)
+        assert bool((features < 0).any()) == SPACES[space].linear, "a ReLU6 is the last activation"
+        again = opened.predict_one(picture("red", 9))
+        assert again.label == answer.label == "red" and again.score == pytest.approx(answer.score, abs=1e-3)
+
+
+def test_the_centre_is_that_of_its_space(base: Path) -> None:
+    """Each is the mean of what the network gives for base pictures, in that space."""
+    shipped = [centre_of(Siesta.create(":memory:", image_size=32, space=s)) for s in ("centred", "linear_centred")]
+    assert (shipped[0] >= 0).all() and (shipped[1] < 0).any()
+    for space in ("centred", "linear_centred"):
+        learner = Siesta.create(":memory:", image_size=32, space=space, base=base)
+        features = learner.pipeline.features(learner.encode(sorted(base.iterdir())))
+        assert np.abs(features.mean(axis=0)).max() < 1e-3 < np.abs(features).max()
+
+
+def test_a_learner_made_before_there_was_a_choice_opens_as_it_was(tmp_path: Path) -> None:
+    for name in ("centred", "plain"):
+        path = tmp_path / name
+        with Siesta.create(path, image_size=32, space=name) as made:
+            made.learn_many(*lesson(2))
+            answer = made.predict_one(picture("red", 9))
+        with contextlib.closing(sqlite3.connect(path / "store.sqlite", isolation_level=None)) as connection:
+            assert connection.execute("DELETE FROM settings WHERE name = 'space'").rowcount == 1
+        with Siesta.open(path) as opened:
+            assert opened.predict_one(picture("red", 9)) == answer
+            assert opened.info()["backbone"]["space"] == name
+
+
+def test_raw_pictures_and_weights_of_ones_own_have_no_centre_until_base_pictures_give_one(base: Path) -> None:
+    options: dict[str, Any] = {"image_size": 32, "codec": "raw", "weights": RANDOM}
+    made = Siesta.create(":memory:", **options)
+    assert made.info()["backbone"]["space"] == "plain" and not centre_of(made).any()
+    with pytest.raises(BadInput, match=r"a linear_centred space needs .* \(base=\.\.\., --base FOLDER\)$"):
+        Siesta.create(":memory:", **options, space="linear_centred")
+    assert centre_of(Siesta.create(":memory:", **options, space="linear_centred", base=base)).any()
 
 
 def test_many_new_classes_cost_the_same_each() -> None:
@@ -388,6 +438,18 @@ def test_a_codec_is_fitted_on_a_folder_for_any_cut(base: Path) -> None:
     learner.learn_many(*lesson(3))
     assert 0 < learner.info()["codec"]["relative_error"] < 1
     assert learner.predict_one(picture("red")).label in COLOURS
+
+
+def test_a_codec_is_fitted_on_all_pictures_given(base: Path) -> None:
+    files = sorted(base.iterdir())
+    by_file, by_array = (
+        Siesta.create(":memory:", image_size=32, base=(change(file) for file in [*files, Path("nowhere.png")][:count]))
+        for change, count in ((Path, 25), (lambda file: np.asarray(Image.open(file)), 24))
+    )
+    assert by_file.info() == by_array.info()
+    assert torch.equal(centre_of(by_file), centre_of(by_array))
+    with pytest.raises(BadInput, match="none of the pictures to fit on can be read"):
+        Siesta.create(":memory:", image_size=32, base=["nowhere.png"])
 
 
 @pytest.mark.parametrize("name", ["mobilenet_v3_large", "mobilenet_v2"])
@@ -444,6 +506,7 @@ def test_a_learner_made_for_torch_can_be_opened_for_onnx(tmp_path: Path) -> None
     ("options", "words"),
     [
         ({"codec": "zip"}, "there is no codec 'zip'"),
+        ({"space": "outer"}, "there is no space 'outer': choose one of centred, plain, linear, linear_centred"),
         ({"codec": "raw", "cut": 7}, "leave the cut out"),
         ({"device": "abacus"}, "torch cannot compute on 'abacus'"),
         ({"device": "cuda"}, "torch cannot compute on 'cuda'"),

@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 
 from siesta import __version__
 from siesta.cli import ask, experiment, learner
+from siesta.cli import base as base_command
 from siesta.cli import demo as demo_command
 from siesta.cli.output import errors
 from siesta.errors import SiestaError
@@ -42,6 +43,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("new")(learner.new)
+app.command("base")(base_command.base)
 app.command("learn")(learner.learn)
 app.command("sleep")(learner.sleep)
 app.command("predict")(ask.predict)

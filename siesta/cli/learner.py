@@ -15,9 +15,28 @@ from siesta.policies import DEFAULT_POLICY, explain_policies
 if TYPE_CHECKING:
     from siesta.contracts import Progress
 
-__all__ = ["JsonOption", "PathArgument", "SpaceOption", "learn", "new", "sleep"]
+__all__ = [
+    "BackboneOption",
+    "CutOption",
+    "ImageSizeOption",
+    "JsonOption",
+    "MemoryOption",
+    "PathArgument",
+    "SpaceOption",
+    "WeightsOption",
+    "learn",
+    "new",
+    "sleep",
+]
 
 PathArgument = Annotated[Path, typer.Argument(help="The learner's folder.")]
+BackboneOption = Annotated[str, typer.Option(help="The network.")]
+CutOption = Annotated[int | None, typer.Option(help="Layers below the cut; the backbone's default if left out.")]
+WeightsOption = Annotated[
+    str, typer.Option(help="A file of weights, published (they come with efficientnet_lite0 only) or random.")
+]
+MemoryOption = Annotated[str, typer.Option(help="Room for samples, like 64MB, 1GiB or '500 samples'.")]
+ImageSizeOption = Annotated[int, typer.Option(help="Side in pixels that pictures are brought to.")]
 SpaceOption = Annotated[
     str, typer.Option(help="Where class means live: centred, plain (the paper's), linear or linear_centred.")
 ]
@@ -26,16 +45,14 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for program
 
 def new(
     path: Annotated[Path, typer.Argument(help="The folder to make.")],
-    backbone: Annotated[str, typer.Option(help="The network.")] = "efficientnet_lite0",
-    cut: Annotated[int | None, typer.Option(help="Layers below the cut; the backbone's default if left out.")] = None,
-    weights: Annotated[
-        str, typer.Option(help="A file of weights, published (they come with efficientnet_lite0 only) or random.")
-    ] = "published",
+    backbone: BackboneOption = "efficientnet_lite0",
+    cut: CutOption = None,
+    weights: WeightsOption = "published",
     codec: Annotated[
         str, typer.Option(help="How samples are stored: opq, or raw for the pictures themselves.")
     ] = "opq",
-    memory: Annotated[str, typer.Option(help="Room for samples, like 64MB, 1GiB or '500 samples'.")] = "64MB",
-    image_size: Annotated[int, typer.Option(help="Side in pixels that pictures are brought to.")] = 224,
+    memory: MemoryOption = "64MB",
+    image_size: ImageSizeOption = 224,
     base: Annotated[Path | None, typer.Option(help="A folder of pictures to fit the codec on.")] = None,
     space: SpaceOption = "centred",
     seed: Annotated[int, typer.Option(help="Starts every random stream of the learner.")] = 0,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch import nn
 
 from siesta.backbones import BACKBONES, MIN_IMAGE_SIZE, RANDOM, make_backbone
 from siesta.contracts import Backbone
@@ -75,6 +76,27 @@ def test_fresh_weights_are_the_same_each_time_and_leave_torch_as_it_was(name: st
     assert all(torch.equal(first[tensor], second[tensor]) for tensor in first)
     torch.manual_seed(5)
     assert torch.equal(torch.random.get_rng_state(), before)
+
+
+ACTIVATIONS = (nn.GELU, nn.Hardswish, nn.ReLU, nn.ReLU6)
+
+
+@pytest.mark.parametrize("name", BACKBONES)
+def test_the_linear_variant_ends_just_before_the_last_activation(name: str) -> None:
+    """Nothing else changes: what enters that activation, averaged over places where there are any, is z."""
+    plain, linear = (make_backbone(name, weights=RANDOM, linear=flag) for flag in (False, True))
+    entered: list[torch.Tensor] = []
+    for module in plain.top.modules():
+        if isinstance(module, ACTIVATIONS):
+            module.register_forward_hook(lambda _module, inputs, _output: entered.append(inputs[0]))
+    latents = plain.bottom(noise(2, 64))
+    with torch.no_grad():
+        features, expected = linear.top(latents), plain.top(latents)
+    last = entered[-1] if entered[-1].ndim == 2 else entered[-1].mean(dim=(2, 3))
+    torch.testing.assert_close(features, last)
+    assert not torch.allclose(features, expected)
+    assert list(linear.top.state_dict()) == list(plain.top.state_dict())
+    assert all(torch.equal(a, b) for a, b in zip(linear.top.parameters(), plain.top.parameters(), strict=True))
 
 
 def test_published_weights_differ_from_fresh_ones_and_are_the_same_each_time() -> None:

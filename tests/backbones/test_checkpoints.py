@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from siesta.backbones import RANDOM, make_backbone, save_checkpoint
@@ -131,12 +131,24 @@ FAULTS: dict[str, tuple[Callable[[Tensors], object], str]] = {
         lambda tensors: tensors | {"bn1.bias": torch.full((64,), float("nan"))},
         r"not finite: bn1\.bias$",
     ),
+    "negative": (
+        lambda tensors: tensors | {"bn1.running_var": torch.linspace(-1e-6, 1, 64)},
+        r"does not fit this network: negative variances: bn1\.running_var$",
+    ),
+    "many": (
+        lambda tensors: {name: tensor for name, tensor in tensors.items() if not name.endswith("running_mean")},
+        r"missing: bn1\.running_mean(, layer\S+){4} and 15 more$",
+    ),
     "all at once": (
         lambda tensors: without(tensors, "conv1.weight") | {"bn1.bias": torch.full((3,), float("inf"))},
         r"missing: conv1\.weight; of another shape: bn1\.bias .*; not finite: bn1\.bias$",
     ),
     "twice": (lambda tensors: tensors | {"module.bn1.bias": tensors["bn1.bias"]}, "holds more than one network"),
     "foreign": (lambda _: {"encoder.0.weight": torch.zeros(2)}, r"none of this network's .* but encoder\.0\.weight$"),
+    "all foreign": (
+        lambda tensors: {f"encoder.{name}": tensor for name, tensor in tensors.items()},
+        r"none of this network's tensors under a known name, but encoder(\S+, encoder){4}\S+ and \d+ more$",
+    ),
     "no names": (lambda tensors: list(tensors.values()), "holds no tensors by name"),
     "no tensors": (lambda _: {"state_dict": {}, "epoch": 3}, "holds no tensors by name"),
     "a pickled network": (lambda _: nn.Linear(2, 2), "not a file of plain tensors"),
@@ -168,6 +180,24 @@ def test_a_file_cut_short_is_refused(tmp_path: Path) -> None:
         file.write_bytes(file.read_bytes()[:-1000])
         with pytest.raises(BadInput, match="not a readable file of weights"):
             make_backbone("mobilenet_v2", weights=file)
+
+
+def test_variances_that_took_an_epsilon_in_may_be_below_zero_in_our_own_file(tmp_path: Path) -> None:
+    """timm's epsilon is smaller than ours, and the variance of a dead channel zero."""
+    source = make_backbone("mobilenet_v3_large_plain", weights=RANDOM)
+    tensors = as_others_name_it(source, "mobilenet_v3_large_plain-timm")
+    torch.save(tensors | {"bn1.running_var": torch.zeros(16)}, tmp_path / "timm.pth")
+    loaded = make_backbone("mobilenet_v3_large_plain", weights=tmp_path / "timm.pth")
+    save_checkpoint(loaded, tmp_path / "own.safetensors")
+    again = make_backbone("mobilenet_v3_large_plain", weights=tmp_path / "own.safetensors")
+    assert torch.equal(features(again), features(loaded)) and features(loaded).isfinite().all()
+    assert min(tensor.min() for name, tensor in again.bottom.state_dict().items() if name.endswith("running_var")) < 0
+    save_checkpoint(make_backbone("resnet18", weights=RANDOM), tmp_path / "spoilt.safetensors")
+    spoilt = load_file(tmp_path / "spoilt.safetensors")
+    spoilt["layers.0.1.running_var"] -= 2
+    save_file(spoilt, tmp_path / "spoilt.safetensors")
+    with pytest.raises(BadInput, match=r"negative variances: layers\.0\.1\.running_var$"):
+        make_backbone("resnet18", weights=tmp_path / "spoilt.safetensors")
 
 
 def test_the_other_norm_is_noticed(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ ENVIRONMENT = {
     "COLUMNS": "100",
 }
 WITHOUT = shutil.ignore_patterns("*-shm", "*-wal")  # empty in a closed learner
-COMMANDS = ["new", "learn", "sleep", "predict", "eval", "info", "demo"]
+COMMANDS = ["new", "base", "learn", "sleep", "predict", "eval", "info", "demo"]
 ODD_FOLDERS = ["[red]", "deep 深い 'quoted' \"one\"", " padded ", "[bold]x"]
 ODD_LABELS = [*ODD_FOLDERS, "[/]", ":bird:"]  # a slash is no folder's name, but may be a label's
 FORKSERVER = multiprocessing.get_context("forkserver")
@@ -276,6 +276,7 @@ def test_pictures_that_cannot_be_read_are_listed_and_the_rest_is_done(
         ("at least", ["--memory", "10"]),
         ("32", ["--image-size", "16"]),
         ("-1", ["--image-size", "-1"]),
+        ("no space 'outer'.*linear_centred", ["--space", "outer"]),
         ("not a folder", ["--base", "nowhere"]),
         ("seed", ["--seed", "-1"]),
     ],
@@ -400,6 +401,28 @@ def interrupted(*arguments: str | Path, when: Callable[[str], bool]) -> tuple[in
     assert pressed, words
     assert "Traceback" not in words
     return child.returncode, out.decode(), words
+
+
+@pytest.mark.parametrize(("phase", "stored"), [("looking", 0), ("storing", 1), ("training", 320)])
+def test_ctrl_c_during_base_initialisation_keeps_what_is_done_and_it_goes_on(
+    tmp_path: Path, make_pictures: MakePictures, phase: str, stored: int
+) -> None:
+    folder = make_pictures(tmp_path / "photos", ["robin", "wren"], each=160)
+    path, options = tmp_path / "birds.siesta", ("--image-size", "32", "--epochs", "1", "--batch-size", "8")
+    code, _, words = interrupted(
+        "base", path, "--data", folder, *options, when=lambda seen: re.search(rf"{phase}\D+[1-9]", seen) is not None
+    )
+    assert code == 130
+    assert "again" in words
+    known = 0
+    if phase == "looking":
+        assert not path.exists()
+    else:
+        known = sum(entry["taught"] for entry in answer("info", path)["classes"])
+        assert stored <= known <= 320
+    result = answer("base", path, "--data", folder, *options)
+    assert (result["status"], result["known"], result["learned"]) == ("trained", known, 320 - known)
+    assert result["training"]["updates"] == 320
 
 
 def test_ctrl_c_while_learning_keeps_what_was_learned(

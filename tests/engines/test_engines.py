@@ -105,6 +105,18 @@ def test_a_graph_is_made_once_and_found_again(tmp_path: Path, monkeypatch: pytes
         assert len(graph_of(network, (3, 5, 5))) == len(first), "a damaged cache is made anew"
 
 
+@pytest.mark.parametrize("name", BACKBONES)
+def test_without_the_last_activation_it_is_another_graph(name: str) -> None:
+    plain, linear = (make_backbone(name, weights="random", linear=flag) for flag in (False, True))
+    shape = plain.latent_shape(32)
+    graphs = [graph_of(folded(backbone.top), shape) for backbone in (plain, linear)]
+    assert graphs[0] != graphs[1]
+    x = torch.rand(2, *shape) * 4 - 2
+    for backbone, graph in zip((plain, linear), graphs, strict=True):
+        with torch.no_grad():
+            assert relative(make_engine("onnx", backbone.top, graph, CPU).run(x), backbone.top(x)) < 1e-4
+
+
 def test_a_cache_that_cannot_be_written_is_only_slower(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from siesta.engines import graphs
 
