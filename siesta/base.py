@@ -21,7 +21,7 @@ from siesta.errors import BadInput
 from siesta.folders import checked_files, teach
 from siesta.learner import IN_MEMORY, Siesta
 from siesta.sleep import SleepSettings
-from siesta.store import parse_bytes
+from siesta.store import OVERHEAD_BYTES, parse_bytes
 
 __all__ = ["EPOCHS", "Advance", "Initialised", "LearnerOptions", "Notice", "initialise", "is_trained", "train_base"]
 
@@ -205,7 +205,7 @@ def _check_same(settings: Mapping[str, Any], wanted: Mapping[str, Any], path: Pa
     made = {**settings, "memory": settings["memory_bytes"], "weights": settings["weights"]["from"]}
     asked = {name: value for name, value in wanted.items() if value is not None}
     if "memory" in asked:
-        asked["memory"] = parse_bytes(asked["memory"])
+        asked["memory"] = parse_bytes(asked["memory"], settings["code_bytes"] + OVERHEAD_BYTES)
     if "weights" in asked:
         asked["weights"] = Path(asked["weights"]).name
     for name in _MADE_WITH:
