@@ -121,14 +121,14 @@ def test_offline_sees_all_of_it_at_once(write_config: WriteConfig, tmp_path: Pat
 def test_base_initialisation_is_the_first_step(write_config: WriteConfig, tmp_path: Path) -> None:
     path = write_config("classes_per_step = 2", "classes_per_step = 1\nbase_classes = 2")
     path.write_text(path.read_text() + "\n[base]\nepochs = 2\nbatch_size = 4\n")
-    rows = rows_of(path, tmp_path / "out", orders=["class_incremental"])
+    rows = rows_of(path, tmp_path / "out", "data.image_size=96", orders=["class_incremental"])
     for method in ("siesta", "remind", "ncm"):
         mine = [row for row in rows if row["method"] == method and row["phase"] == "after"]
         assert [row["classes"] for row in mine] == [2, 3, 4]
         assert mine[0]["updates"] == 0  # pre-training is not continual learning
     assert len(list((tmp_path / "out" / "starts").iterdir())) == 1  # all three start from the same
     with pytest.raises(BadInput, match=r"orders\.iid has no base step"):
-        rows_of(path, tmp_path / "iid", orders=["iid"])
+        rows_of(path, tmp_path / "iid", "data.image_size=96", orders=["iid"])
 
 
 def test_runs_under_another_config_are_refused(write_config: WriteConfig, tmp_path: Path) -> None:
