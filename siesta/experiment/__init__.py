@@ -1,0 +1,1 @@
+"""Comparing methods: running them, measuring them, reporting what came out."""
