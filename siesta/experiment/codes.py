@@ -21,7 +21,7 @@ from torch import Tensor
 
 from siesta.contracts import Codes
 from siesta.data import Split
-from siesta.errors import BadInput
+from siesta.errors import BadInput, Busy
 from siesta.images import Pixels, read_image
 from siesta.pipeline import Pipeline
 from siesta.store.files import WriterLock, disk_errors
@@ -33,6 +33,7 @@ OnCoded = Callable[[int, int], None]
 
 _AT_ONCE = 32
 _SAVED_EVERY = 32  # groups
+_WAIT = 0.5  # seconds between looks at what another process codes
 _VERSION = 1  # goes up when codes made before must not be used
 
 
@@ -50,14 +51,18 @@ def cache_folder() -> Path:
 
 
 def coded(split: Split, pipeline: Pipeline, on_coded: OnCoded | None = None) -> Coded:
-    """The codes of a split's pictures: from the cache, or computed into it; killed, it goes on where it was."""
+    """The codes of a split's pictures: from the cache, or computed into it, by one process while others wait for it."""
     folder = cache_folder() / _key(split, pipeline)
     with disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        if not (folder / "done.json").exists():
-            lock = WriterLock(folder)
+        while not (folder / "done.json").exists():
             try:
-                if not (folder / "done.json").exists():  # another process may have been at it just now
+                lock = WriterLock(folder)
+            except Busy:  # another process is at it
+                time.sleep(_WAIT)
+                continue
+            try:
+                if not (folder / "done.json").exists():
                     _fill(folder, split, pipeline, on_coded)
             finally:
                 lock.release()

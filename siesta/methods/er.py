@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -36,21 +35,17 @@ class ERSettings(OnlineSettings):
         return 1 + self.rehearsals
 
 
-class ER(Online):
+class ER(Online[ERSettings]):
     """One step of all layers on the new picture and r distinct ones of the buffer, all of them alike likely."""
 
     codec: ClassVar[str] = "raw"
     Settings = ERSettings
 
-    def __init__(self, folder: Path, settings: ERSettings, seed: int) -> None:
-        super().__init__(folder, settings, seed)
-        self._er = settings
-
     def batch(self, code: Codes, row: int, rng: np.random.Generator) -> Batch:
         """The new picture first, then the rehearsed ones."""
-        codes, rows = self.recall(self._er.rehearsals, rng)
+        codes, rows = self.recall(self.settings.rehearsals, rng)
         pictures = self.decode(np.concatenate([code, codes]))
-        if self._er.augment:
+        if self.settings.augment:
             pictures = random_flip(random_crop(pictures, rng, _SMALLEST), rng)
         all_rows = torch.from_numpy(np.append(row, rows))
         return Batch(pictures, all_rows, all_rows)

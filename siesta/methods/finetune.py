@@ -15,7 +15,7 @@ from siesta.methods.settings import OnlineSettings
 __all__ = ["Finetune"]
 
 
-class Finetune(Online):
+class Finetune(Online[OnlineSettings]):
     """One step of top and output on the new sample alone, at a fixed rate; what came before is forgotten."""
 
     codec: ClassVar[str] = "opq"

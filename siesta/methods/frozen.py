@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,10 @@ Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
 
 
-class Frozen:
+S = TypeVar("S", bound=MethodSettings)
+
+
+class Frozen(Generic[S]):
     """Running class means of z in float64; a method says how it scores with them, and what else it counts.
 
     No sample is kept. Those that a base initialisation stored are counted in when a method starts, as part of the
@@ -31,8 +34,8 @@ class Frozen:
 
     codec: ClassVar[str] = "opq"
 
-    def __init__(self, folder: Path, settings: MethodSettings, seed: int) -> None:
-        self._settings, self._seed = settings, seed  # nothing here is random
+    def __init__(self, folder: Path, settings: S, seed: int) -> None:  # noqa: ARG002  # nothing here is random
+        self.settings = settings
         self._home = Home(folder, self.codec)
         self._width = self._home.pipeline.backbone.features
         self._totals: Floats

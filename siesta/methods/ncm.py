@@ -8,7 +8,7 @@ from siesta.methods.settings import MethodSettings
 __all__ = ["NCM"]
 
 
-class NCM(Frozen):
+class NCM(Frozen[MethodSettings]):
     """The class whose mean z is nearest, in the Euclidean sense: SLDA with the identity as its covariance."""
 
     Settings = MethodSettings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -38,15 +38,19 @@ class OfflineSettings(MethodSettings):
         rate: The highest of the output; the backbone's own, scaled with the batch, when None.
         layer_decay: Factor on the rate for each layer below the last; the backbone's own when None.
         batch_size: Samples a step.
-        momentum: Of SGD.
-        weight_decay: Of the optimiser.
+        optimizer: "sgd" or "adamw"; the paper's offline learner has AdamW with a rate of 0.004 and a decay of 0.05.
+        schedule: How the rate runs over the epochs; the paper's offline learner has "cosine".
+        momentum: Of SGD; of AdamW its first beta.
+        weight_decay: Of the optimizer.
     """
 
     epochs: int = Field(default=50, ge=1)
     rate: float | None = Field(default=None, gt=0)
     layer_decay: float | None = Field(default=None, ge=0, le=1)
     batch_size: int = Field(default=64, ge=1, le=65_536)
-    momentum: float = Field(default=0.9, ge=0, le=1)
+    optimizer: Literal["sgd", "adamw"] = "sgd"
+    schedule: Literal["one_cycle", "steps", "cosine"] = "one_cycle"
+    momentum: float = Field(default=0.9, ge=0, le=0.999)
     weight_decay: float = Field(default=1e-5, ge=0, le=1)
 
     def planned_updates(self, sizes: Sequence[int]) -> int:
@@ -128,6 +132,8 @@ class Offline:
             momentum=asked.momentum,
             weight_decay=asked.weight_decay,
             mean_share=0.0,
+            schedule=asked.schedule,
+            optimizer=asked.optimizer,
             seed=seed,
         )
 

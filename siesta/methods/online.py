@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +23,10 @@ __all__ = ["Online"]
 
 _LEARN = 12  # purpose number of the random stream of a step: draws, augmentation, dropout
 
+S = TypeVar("S", bound=OnlineSettings)
 
-class Online:
+
+class Online(Generic[S]):
     """Learns sample by sample: row for a new class, batch, step, buffer. Nothing happens asleep.
 
     A method says which codes it eats, whether it keeps samples, and makes a `batch` around each new one; its `rate`
@@ -34,8 +36,8 @@ class Online:
     codec: ClassVar[str]
     buffered: ClassVar[bool] = True
 
-    def __init__(self, folder: Path, settings: OnlineSettings, seed: int) -> None:
-        self._settings, self._seed = settings, seed
+    def __init__(self, folder: Path, settings: S, seed: int) -> None:
+        self.settings, self._seed = settings, seed
         self._home = Home(folder, self.codec)
         head = self._home.head()
         self._network = OnlineNetwork(self._home.pipeline.backbone, head, settings, seed)
@@ -55,7 +57,7 @@ class Online:
 
     def rate(self, taught: int) -> float:  # noqa: ARG002
         """Of the step for a new sample, `taught` samples of whose class came before it."""
-        return self._settings.rate
+        return self.settings.rate
 
     # -- what it can use ------------------------------------------------------------------------------------------
 

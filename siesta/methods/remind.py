@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -57,7 +56,7 @@ def decayed(settings: RemindSettings, taught: int) -> float:
     return settings.rate * float((settings.final_rate / settings.rate) ** min(falls, 1.0))
 
 
-class Remind(Online):
+class Remind(Online[RemindSettings]):
     """One step on the new sample and r distinct ones of the buffer, all of them alike likely.
 
     Augmented, every latent is cropped at random and brought back to its size, and 2r old samples are mixed into r;
@@ -68,24 +67,20 @@ class Remind(Online):
     codec: ClassVar[str] = "opq"
     Settings = RemindSettings
 
-    def __init__(self, folder: Path, settings: RemindSettings, seed: int) -> None:
-        super().__init__(folder, settings, seed)
-        self._remind = settings
-
     def rate(self, taught: int) -> float:
         """Falls class by class, and is back at its start for a new one."""
-        return decayed(self._remind, taught)
+        return decayed(self.settings, taught)
 
     def batch(self, code: Codes, row: int, rng: np.random.Generator) -> Batch:
         """The new sample first, then the rehearsed ones."""
-        if self._remind.augment:
+        if self.settings.augment:
             return self._augmented(code, row, rng)
-        codes, rows = self.recall(self._remind.rehearsals, rng)
+        codes, rows = self.recall(self.settings.rehearsals, rng)
         all_rows = torch.from_numpy(np.append(row, rows))
         return Batch(self.decode(np.concatenate([code, codes])), all_rows, all_rows)
 
     def _augmented(self, code: Codes, row: int, rng: np.random.Generator) -> Batch:
-        pairs = min(self._remind.rehearsals, self.stored)
+        pairs = min(self.settings.rehearsals, self.stored)
         codes, rows = self.recall(2 * pairs, rng)
         turn = np.resize(np.arange(len(rows)), 2 * pairs)  # from the front again where there are too few
         latents = random_crop(self.decode(np.concatenate([code, codes[turn]])), rng, _SMALLEST)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -28,7 +27,7 @@ class SLDASettings(MethodSettings):
     shrinkage: float = Field(default=1e-4, ge=0, le=1)
 
 
-class SLDA(Frozen):
+class SLDA(Frozen[SLDASettings]):
     """Class means and one covariance for all classes, both kept up sample by sample; a linear discriminant answers.
 
     With n samples so far, c of them of the new one's class, whose mean was m, the scatter grows by
@@ -38,12 +37,8 @@ class SLDA(Frozen):
     """
 
     Settings = SLDASettings
-
-    def __init__(self, folder: Path, settings: SLDASettings, seed: int) -> None:
-        self._shrinkage = settings.shrinkage
-        self._scatter: Floats
-        self._discriminant: tuple[Floats, Floats] | None = None
-        super().__init__(folder, settings, seed)
+    _scatter: Floats
+    _discriminant: tuple[Floats, Floats] | None
 
     def take(self, features: Floats, rows: Rows) -> None:
         """Counts z (B, D) of classes (B,) in, in order; the scatter grows by one product for all of them."""
@@ -69,7 +64,8 @@ class SLDA(Frozen):
     def discriminant(self) -> tuple[Floats, Floats]:
         """W = S^-1 means (D, K), S the shrunk covariance, and half of means W (K,); kept until the next lesson."""
         if self._discriminant is None:
-            shrunk = (1 - self._shrinkage) * self.covariance() + self._shrinkage * np.eye(self._width)
+            share = self.settings.shrinkage
+            shrunk = (1 - share) * self.covariance() + share * np.eye(self._width)
             means = self.means()
             weights = np.linalg.solve(shrunk, means.T).astype(np.float64, copy=False)
             offsets: Floats = 0.5 * (means.T * weights).sum(axis=0)
@@ -99,3 +95,4 @@ class SLDA(Frozen):
         """Goes on from what `state()` gave."""
         super().load(state)
         self._scatter = state["scatter"].numpy()
+        self._discriminant = None

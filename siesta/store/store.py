@@ -350,12 +350,18 @@ class Store:
         owners = np.searchsorted(ends, places, side="right")
         class_ids = np.array([record.id for record in classes], dtype=np.int32)[owners]
         slots = places - (ends - sizes)[owners]
-        with self._errors():
-            ids = [
-                self._connection.execute("SELECT id FROM samples WHERE class_id = ? AND slot = ?", place).fetchone()[0]
-                for place in zip(class_ids.tolist(), slots.tolist(), strict=True)
-            ]
+        ids = [self._at(*place) for place in zip(class_ids.tolist(), slots.tolist(), strict=True)]
         return np.array(ids, dtype=np.int64), class_ids
+
+    def _at(self, class_id: int, slot: int) -> int:
+        """The id of the sample in a slot of a class."""
+        with self._errors():
+            row = self._connection.execute(
+                "SELECT id FROM samples WHERE class_id = ? AND slot = ?", (class_id, slot)
+            ).fetchone()
+        if row is None:
+            raise Damaged(f"{self.path}/store.sqlite has lost a sample: restore it from a copy of the learner")
+        return int(row[0])
 
     def memory(self) -> Memory:
         """The narrow view of what is stored, for a policy: a scan of the small table only."""

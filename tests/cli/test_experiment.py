@@ -94,7 +94,7 @@ def test_a_broken_picture_stops_it_with_the_pictures_name_and_it_goes_on_when_me
 
 
 def test_ctrl_c_stops_it_and_the_same_command_goes_on(config: Path, tmp_path: Path) -> None:
-    command = [SCRIPT, "run", config, "--json", "--set", "methods.siesta.updates=400", "--methods", "siesta"]
+    command = [str(SCRIPT), "run", str(config), "--json", "--set", "methods.siesta.updates=400", "--methods", "siesta"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "error,ignore::ResourceWarning"}
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, text=True)
     assert child.stdout is not None

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from siesta.data import Dataset, Split, load_dataset
-from siesta.errors import BadInput, Busy
+from siesta.errors import BadInput
 from siesta.experiment import codes
 from siesta.experiment.codes import cache_folder, coded
 from siesta.images import Pixels
@@ -88,12 +88,20 @@ def test_a_broken_picture_is_named_and_nothing_is_kept_of_it(learner: Siesta, tr
         coded(train, learner.pipeline)
 
 
-def test_two_processes_do_not_write_the_same_codes(learner: Siesta, train: Split) -> None:
+def test_a_second_process_waits_for_the_first(learner: Siesta, train: Split, monkeypatch: pytest.MonkeyPatch) -> None:
     coded(train, learner.pipeline)
     (folder,) = cache_folder().iterdir()
-    (folder / "done.json").unlink()
+    done = (folder / "done.json").rename(folder / "hidden")
     lock = WriterLock(folder)
-    with pytest.raises(Busy):
-        coded(train, learner.pipeline)
-    lock.release()
+    waited: list[float] = []
+
+    def finish(seconds: float) -> None:
+        waited.append(seconds)
+        if len(waited) == 2:
+            done.rename(folder / "done.json")
+
+    monkeypatch.setattr("siesta.experiment.codes.time.sleep", finish)
+    monkeypatch.setattr(codes, "_fill", lambda *_: pytest.fail("it was coded again"))
     assert len(coded(train, learner.pipeline).codes) == 20
+    assert len(waited) == 2
+    lock.release()

@@ -10,8 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from siesta.methods import ER
-from siesta.methods.er import ERSettings
+from siesta.methods.er import ER, ERSettings
 from tests.methods.conftest import Start, pictures
 from tests.methods.steps import record, unevenness
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from siesta.methods import Finetune
+from siesta.methods.finetune import Finetune
 from siesta.methods.settings import OnlineSettings
 from tests.methods.conftest import Start
 from tests.methods.steps import record

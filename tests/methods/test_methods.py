@@ -16,6 +16,10 @@ from siesta.methods import METHODS
 from tests.methods.conftest import Start
 
 QUICK: dict[str, dict[str, Any]] = {
+    "siesta": {"updates": 8, "batch_size": 4},
+    "siesta_aug": {"updates": 8, "batch_size": 4},
+    "siesta_uniform": {"updates": 8, "batch_size": 4},
+    "siesta_er": {"updates": 8, "batch_size": 4},
     "remind": {"rehearsals": 3, "rate": 0.01, "final_rate": 0.001, "step": 1, "decay_over": 4, "augment": True},
     "er": {"rehearsals": 3, "rate": 0.01, "augment": True},
     "finetune": {"rate": 0.01},
@@ -30,8 +34,8 @@ pytestmark = pytest.mark.parametrize("name", METHODS)
 
 
 def make(name: str, folder: Path, seed: int = 3) -> Method:
-    cls = METHODS[name]
-    method = cls(folder, cls.Settings(**QUICK.get(name, {})), seed)
+    kind = METHODS[name]
+    method = kind.make(folder, kind.settings(QUICK.get(name, {})), seed)
     assert isinstance(method, Method)
     return method
 
@@ -161,10 +165,10 @@ def test_a_refused_lesson_leaves_no_trace(starts: dict[str, Start], name: str) -
 
 def test_settings_know_their_keys(starts: dict[str, Start], name: str) -> None:
     with pytest.raises(ValidationError, match="unheard_of"):
-        METHODS[name].Settings(**{"unheard_of": 1})
-    for key in METHODS[name].Settings.model_fields:
+        METHODS[name].settings({"unheard_of": 1})
+    for key in METHODS[name].model.model_fields:
         with pytest.raises(ValidationError, match=key):
-            METHODS[name].Settings(**{key: "many"})
+            METHODS[name].settings({key: "many"})
 
 
 def test_the_wrong_codec_is_refused(starts: dict[str, Start], name: str) -> None:

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from sklearn.neighbors import NearestCentroid
 
-from siesta.methods import NCM, MethodSettings
+from siesta.methods import MethodSettings
+from siesta.methods.ncm import NCM
 from tests.methods.conftest import Start
 
 
-@pytest.mark.filterwarnings("ignore:self.within_class_std_dev_")  # some features never fire at 32 px
+@pytest.mark.filterwarnings("ignore")  # scikit-learn minds features that never fire at 32 px
 def test_it_is_the_nearest_centroid(starts: dict[str, Start]) -> None:
     some = starts["opq"]
     base, first, second = some.lesson([0, 1, 1], 1), some.lesson([3, 0, 2, 2, 4, 5]), some.lesson([6, 7, 4, 1], 2)

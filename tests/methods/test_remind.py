@@ -15,8 +15,7 @@ from torch import Tensor
 from siesta.batch import Batch
 from siesta.contracts import Codes
 from siesta.errors import BadInput
-from siesta.methods import Remind
-from siesta.methods.remind import RemindSettings, decayed
+from siesta.methods.remind import Remind, RemindSettings, decayed
 from siesta.resources import Flops
 from tests.methods.conftest import Start
 from tests.methods.steps import record, unevenness

@@ -8,8 +8,7 @@ import pytest
 import torch
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from siesta.methods import SLDA
-from siesta.methods.slda import SLDASettings
+from siesta.methods.slda import SLDA, SLDASettings
 from tests.methods.conftest import Start
 
 Floats = npt.NDArray[np.float64]
