@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
 from rich.table import Table
 
 from siesta.cli.experiment import carry_out, names, numbers
@@ -128,7 +129,7 @@ def _show_lines(lines: list[Line], as_json: bool) -> None:
         if line.published is not None:
             where = f"{line.published.table}: {line.published.method}"
             table.add_row("", "", "paper", *(_printed(line.published, name) for name in shown), where)
-    console.print(table, soft_wrap=False, crop=False, width=max(console.width, _WIDTH))
+    Console(markup=False, emoji=False, highlight=False, width=max(console.width, _WIDTH)).print(table)
 
 
 _WIDTH = 130  # of a comparison; numbers that wrap cannot be read

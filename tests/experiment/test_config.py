@@ -10,16 +10,15 @@ from siesta.experiment import load_config
 from siesta.methods.remind import RemindSettings
 from tests.experiment.conftest import WriteConfig
 
-CONFIGS = sorted((Path(__file__).resolve().parents[2] / "configs").glob("**/*.toml"))
+ROOT = Path(__file__).resolve().parents[2]
+CONFIGS = sorted((ROOT / "configs").glob("**/*.toml"))
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.name)
 def test_every_config_of_the_package_is_right_and_its_header_is_its_command(path: Path) -> None:
     assert load_config(path).methods
-    assert (
-        f"siesta run configs/{path.relative_to(path.parents[len(path.parts) - path.parts.index('configs') - 2])}"
-        in (path.read_text("utf-8"))
-    )
+    command = f"reproduce {path.stem}" if path.parent.name == "paper" else f"run {path.relative_to(ROOT)}"
+    assert f"siesta {command} " in path.read_text("utf-8")
 
 
 def test_it_gives_what_the_file_says(write_config: WriteConfig) -> None:
@@ -52,7 +51,43 @@ def test_a_method_may_stand_there_twice_under_names_of_its_own(write_config: Wri
     assert (long.name, long.kind, long.samples, long.settings.model_dump()["updates"]) == ("long", "siesta", 7, 99)
 
 
+def test_a_method_may_start_from_a_network_of_its_own(write_config: WriteConfig) -> None:
+    text = (
+        '[base]\nepochs = 3\nrate = 0.2\n[methods.deep]\nkind = "siesta"\nnetwork = { cut = 5 }\nbase = { rate = 0.1 }'
+    )
+    config = load_config(write_config("[methods.ncm]", text))
+    siesta, _, deep = config.methods
+    assert (siesta.network, siesta.base) == (config.network, config.base)
+    assert deep.network == config.network.model_copy(update={"cut": 5})
+    assert deep.base is not None and (deep.base.epochs, deep.base.rate) == (3, 0.1)
+    assert config.identity(config.orders[0], deep, 0) != config.identity(config.orders[0], siesta, 0)
+
+
+def test_what_it_is_compared_with(write_config: WriteConfig) -> None:
+    text = """
+[methods.ncm]
+[later.der]
+anything = "goes"
+[published.iid]
+siesta = ["text:iid", "SIESTA"]
+der = ["tab:no_aug", "DER"]
+"""
+    path = write_config("[methods.ncm]", text)
+    config = load_config(path, ['shows=["tab:no_aug", "fig:online"]'], methods=["ncm"])
+    assert config.shows == ("tab:no_aug", "fig:online")
+    assert config.published == {"iid": {"siesta": ("text:iid", "SIESTA"), "der": ("tab:no_aug", "DER")}}
+    assert config.later == {"der": {"anything": "goes"}}
+    assert config.folder == path.parent
+
+
 WRONG = [
+    ("updates = 16", "network = { cuts = 5 }", "no key 'methods.siesta.network.cuts': did you mean 'cut'"),
+    ("updates = 16", "network = 5", "methods.siesta: network is a table of keys, not 5"),
+    ("updates = 16", "base = { epochs = 1 }", r"methods.siesta: base changes what is not there: add \[base\]"),
+    ('name = "toy"', 'name = "toy"\nshows = ["tab:none"]', "shows: the paper has no 'tab:none'"),
+    ("[methods.ncm]", "[methods.ncm]\n[published.up]", "published.up: there is no such order"),
+    ("[methods.ncm]", '[methods.ncm]\n[published.iid]\nder = ["tab:no_aug", "DER"]', "no such method in it, now or"),
+    ("[methods.ncm]", '[methods.ncm]\n[published.iid]\nncm = ["tab:no_aug", "NCM"]', "no row 'NCM' in 'tab:no_aug'"),
     ("image_size = 32", "image_sise = 32", "no key 'data.image_sise': did you mean 'image_size'"),
     ("image_size = 32", "image_size = 8", "data.image_size: .* 32, not 8"),
     ("image_size = 32", 'image_size = "big"', "data.image_size: .*integer.*not 'big'"),

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from siesta.experiment.published import GAINS, PUBLISHED, TABLES, published
+from siesta.experiment.published import GAINS, PUBLISHED, TABLES, find_row, published
 
 
 def test_rows_are_told_apart_and_belong_to_a_table() -> None:
@@ -72,3 +72,11 @@ def test_the_ratios_that_the_text_states() -> None:
     hours = {row.method: row.hours for row in PUBLISHED if row.hours is not None}
     assert [round(hours["REMIND"] / hours[f"SIESTA, batch {batch}"], 1) for batch in (64, 512)] == [3.4, 4.3]
     assert GAINS[100] == (4.25, 1.38)
+    row = published("text:gain", "SIESTA, asleep every 100 classes")
+    assert (row.gain, row.gain_std) == GAINS[100]
+
+
+def test_what_is_not_published_is_not_found() -> None:
+    assert find_row("tab:cub", "DyTox") is None
+    with pytest.raises(KeyError, match="DyTox"):
+        published("tab:cub", "DyTox")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -159,3 +159,32 @@ def test_what_cannot_be_done_is_named(starts: dict[str, Start]) -> None:
     method.learn_many(*starts["opq"].lesson([0, 1, 0, 1, 0]))
     with pytest.raises(BadInput, match="diverged"):
         method.sleep()
+
+
+def test_lower_layers_can_stay_as_they_are(starts: dict[str, Start]) -> None:
+    method = make(starts["opq"].folder(), frozen=2)
+    method.learn_many(*starts["opq"].lesson([0, 1, 2]))
+    method.sleep()
+    same = {name.split(".")[0] for name in method._start if torch.equal(method._start[name], method._trained[name])}
+    moved = {
+        name.split(".")[0] for name in method._start if not torch.equal(method._start[name], method._trained[name])
+    }
+    assert {"0", "1"} <= same and not {"0", "1"} & moved and "2" in moved
+
+
+@pytest.mark.parametrize("augment", ["mixup_cutmix", "crop_flip"])
+def test_augmented_it_takes_as_many_updates_and_learns_otherwise(
+    starts: dict[str, Start], augment: Literal["mixup_cutmix", "crop_flip"]
+) -> None:
+    some = starts["raw"]
+    plain, other, again = (
+        OfflineWhole(some.folder(), OfflineSettings(epochs=2, batch_size=4, augment=kind), 0)
+        for kind in (None, augment, augment)
+    )
+    for method in (plain, other, again):
+        method.learn_many(*some.lesson([0, 1, 2, 0, 1]))
+        method.sleep()
+        assert method.resources().updates == 2 * 5
+    name = next(name for name in plain._trained if name.endswith("weight"))
+    assert not torch.equal(plain._trained[name], other._trained[name])
+    assert torch.equal(other._trained[name], again._trained[name])
