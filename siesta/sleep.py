@@ -24,12 +24,15 @@ from siesta.head import Head, cosine_logits
 __all__ = [
     "DIVERGED",
     "OPTIMIZERS",
+    "CosineOutput",
+    "Load",
     "Rehearsal",
     "SleepSettings",
     "batches",
     "check_seed",
     "layer_groups",
     "rehearse",
+    "train_step",
 ]
 
 _LARGEST_BATCH = 65_536
@@ -231,7 +234,9 @@ def rehearse(
             for group in optimizer.param_groups:
                 group["lr"] = group["rate"] * share
             batch = Batch.of(latents, rows, augment, mixing)
-            loss, features = _step(top, output, optimizer, batch, settings.dropout, noise)
+            loss, features = train_step(top, output, optimizer, batch, settings.dropout, noise)
+            if not math.isfinite(loss):
+                raise BadInput(DIVERGED)
             recollection.add(features, batch, share)
             done.append((ids, len(batch.rows), loss))
             clock.tick(len(batch.rows), len(picked) // taken)
@@ -252,7 +257,7 @@ def rehearse(
     return Rehearsal(consolidated, sum(updates), np.concatenate(rehearsed), list(losses), interrupted)
 
 
-def _step(
+def train_step(
     top: nn.Sequential,
     output: CosineOutput,
     optimizer: torch.optim.Optimizer,
@@ -267,7 +272,4 @@ def _step(
     optimizer.zero_grad(set_to_none=True)
     loss.backward()  # type: ignore[no-untyped-call]
     optimizer.step()
-    value = float(loss.detach())
-    if not math.isfinite(value):
-        raise BadInput(DIVERGED)
-    return value, features.detach()
+    return float(loss.detach()), features.detach()

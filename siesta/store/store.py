@@ -333,6 +333,36 @@ class Store:
         data = b"".join(by_id[sample_id] for sample_id in ids[present].tolist())
         return present, np.frombuffer(data, dtype=np.uint8).reshape(-1, self.code_bytes)
 
+    def draw(self, count: int, rng: np.random.Generator) -> tuple[Ids, npt.NDArray[np.int32]]:
+        """Distinct samples, all alike likely, in random order; what is drawn hangs on `rng` and the contents alone.
+
+        Args:
+            count: How many; all of them, where fewer are stored.
+            rng: Draws places among the classes' slots, so that nothing is scanned and no list of ids kept.
+
+        Returns:
+            Ids (B,) and class ids (B,).
+        """
+        classes = self.classes()
+        sizes = np.array([record.stored for record in classes], dtype=np.int64)
+        ends, total = np.cumsum(sizes), int(sizes.sum())
+        places = rng.choice(total, min(count, total), replace=False) if total else np.zeros(0, dtype=np.int64)
+        owners = np.searchsorted(ends, places, side="right")
+        class_ids = np.array([record.id for record in classes], dtype=np.int32)[owners]
+        slots = places - (ends - sizes)[owners]
+        ids = [self._at(*place) for place in zip(class_ids.tolist(), slots.tolist(), strict=True)]
+        return np.array(ids, dtype=np.int64), class_ids
+
+    def _at(self, class_id: int, slot: int) -> int:
+        """The id of the sample in a slot of a class."""
+        with self._errors():
+            row = self._connection.execute(
+                "SELECT id FROM samples WHERE class_id = ? AND slot = ?", (class_id, slot)
+            ).fetchone()
+        if row is None:
+            raise Damaged(f"{self.path}/store.sqlite has lost a sample: restore it from a copy of the learner")
+        return int(row[0])
+
     def memory(self) -> Memory:
         """The narrow view of what is stored, for a policy: a scan of the small table only."""
         with self._errors():

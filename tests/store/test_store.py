@@ -301,6 +301,49 @@ def test_get_keeps_the_order_asked_for_with_repeats_and_without_the_gone(store: 
     assert [row.tobytes() for row in codes] == [by_id[i].codes for i in asked.tolist() if i in left]
 
 
+def test_draws_are_distinct_stored_samples_with_their_classes() -> None:
+    store = make_store(capacity=9)
+    assert [len(column) for column in store.draw(3, np.random.default_rng(0))] == [0, 0]
+    store.add([sample(LABELS[number % 5 % 3], number) for number in range(40)])  # most of them are gone again
+    memory = store.memory()
+    owners = dict(zip(memory.ids.tolist(), memory.classes.tolist(), strict=True))
+    for count in (0, 1, 4, 9, 20):
+        ids, classes = store.draw(count, np.random.default_rng(count))
+        assert len(set(ids.tolist())) == len(ids) == min(count, 9)
+        assert [owners[sample_id] for sample_id in ids.tolist()] == classes.tolist()
+
+
+def test_all_samples_are_drawn_alike_whatever_the_size_of_their_class() -> None:
+    store = make_store(capacity=12)
+    store.add([sample(label, number) for number, label in enumerate(["ant"] * 7 + ["bee"] * 4 + ["cat"])])
+    drawn = np.concatenate([store.draw(3, np.random.default_rng(seed))[0] for seed in range(800)])
+    counts = np.bincount(drawn, minlength=13)[1:]
+    assert counts.sum() == 2400
+    assert ((counts - 200) ** 2 / 200).sum() < 24.7  # the 99 % quantile of chi-square with 11 degrees of freedom
+    first = np.bincount([store.draw(3, np.random.default_rng(seed))[0][0] for seed in range(1200)], minlength=13)[1:]
+    assert ((first - 100) ** 2 / 100).sum() < 24.7  # in random order, too
+
+
+def test_a_draw_hangs_on_the_generator_and_the_contents_alone(tmp_path: Path) -> None:
+    store = make_store(tmp_path / "store", capacity=6)
+    store.add([sample(LABELS[number % 3], number) for number in range(30)])
+    drawn = [store.draw(4, np.random.default_rng(seed))[0].tolist() for seed in range(5)]
+    store.close()
+    store = Store.open(tmp_path / "store")
+    assert [store.draw(4, np.random.default_rng(seed))[0].tolist() for seed in range(5)] == drawn
+
+
+def test_a_sample_that_was_lost_is_damage(tmp_path: Path) -> None:
+    store = make_store(tmp_path / "store")
+    store.add([sample("ant", 0), sample("ant", 1)])
+    store.close()
+    with sqlite3.connect(tmp_path / "store" / "store.sqlite") as connection:
+        connection.execute("DELETE FROM samples WHERE id = 1")
+    connection.close()
+    with pytest.raises(Damaged, match="has lost a sample"):
+        Store.open(tmp_path / "store").draw(2, np.random.default_rng(0))
+
+
 def test_getting_nothing_gives_nothing(store: Store) -> None:
     present, codes = store.get(np.zeros(0, dtype=np.int64))
     assert present.shape == (0,)

@@ -1,0 +1,182 @@
+"""The offline learner, what all others are measured by: it sees everything, many times, in any order."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from siesta import resources
+from siesta.backbones.frozen_norm import with_frozen_norms
+from siesta.budget import Budget
+from siesta.contracts import Codes, Ids, Memory, OnProgress, Resources
+from siesta.errors import BadInput
+from siesta.head import Head
+from siesta.methods.home import Home, chunks
+from siesta.methods.settings import MethodSettings
+from siesta.policies import Uniform
+from siesta.sleep import DIVERGED, Load, SleepSettings, rehearse
+from siesta.store import NewSample
+
+__all__ = ["Offline", "OfflineSettings", "OfflineWhole"]
+
+_TRAIN = 13  # purpose number of the random stream of a training
+
+
+class OfflineSettings(MethodSettings):
+    """How it trains; as a sleep does, where nothing is said.
+
+    Attributes:
+        epochs: How often it goes through all samples.
+        rate: The highest of the output; the backbone's own, scaled with the batch, when None.
+        layer_decay: Factor on the rate for each layer below the last; the backbone's own when None.
+        batch_size: Samples a step.
+        optimizer: "sgd" or "adamw"; the paper's offline learner has AdamW with a rate of 0.004 and a decay of 0.05.
+        schedule: How the rate runs over the epochs; the paper's offline learner has "cosine".
+        momentum: Of SGD; of AdamW its first beta.
+        weight_decay: Of the optimizer.
+    """
+
+    epochs: int = Field(default=50, ge=1)
+    rate: float | None = Field(default=None, gt=0)
+    layer_decay: float | None = Field(default=None, ge=0, le=1)
+    batch_size: int = Field(default=64, ge=1, le=65_536)
+    optimizer: Literal["sgd", "adamw"] = "sgd"
+    schedule: Literal["one_cycle", "steps", "cosine"] = "one_cycle"
+    momentum: float = Field(default=0.9, ge=0, le=0.999)
+    weight_decay: float = Field(default=1e-5, ge=0, le=1)
+
+
+class Offline:
+    """Keeps codes, and asleep trains top and output on all of them, each time from the start weights.
+
+    Class vectors start as the means of z under these. The learner in the folder stays as it is, but for its samples:
+    what was trained lies beside it. Before the first sleep it answers by the means, later by what it trained last.
+    """
+
+    codec: ClassVar[str] = "opq"
+    Settings = OfflineSettings
+
+    def __init__(self, folder: Path, settings: OfflineSettings, seed: int) -> None:
+        self._settings, self._seed = settings, seed
+        self._home = Home(folder, self.codec)
+        self._start = {name: some.clone() for name, some in self._home.pipeline.backbone.top.state_dict().items()}
+        self._loaded = self._start
+        own = self._home.own or {}
+        self._trained = _part("top.", own)
+        self._head = Head.from_state(_part("head.", own)) if own else None
+
+    def _use(self, top: dict[str, Tensor]) -> None:
+        """Looks at samples through these weights from now on."""
+        if top is not self._loaded:
+            self._home.pipeline.load_top(top)
+            self._loaded = top
+
+    def learn_many(self, codes: Codes, labels: Sequence[str]) -> None:
+        """Keeps samples and counts them into the means of z."""
+        home = self._home
+        home.check(codes, labels)
+        self._use(self._start)
+        with home.counter.timed("wake"):
+            for some in chunks(len(codes)):
+                features = home.pipeline.features(codes[some])
+                home.store.add(list(map(NewSample, labels[some], map(bytes, codes[some]), features)))
+        for label in labels:
+            home.row_of(label)
+        home.seen += len(codes)
+        home.counter.spend("wake", looked=len(codes))
+
+    def sleep(self, on_progress: OnProgress | None = None) -> None:
+        """Trains from the start weights on all that is stored; one that is interrupted counts for nothing."""
+        home, memory = self._home, self._home.store.memory()
+        if not len(memory.ids):
+            raise BadInput("there is nothing to train on: let it learn first")
+        self._use(self._start)
+        top = copy.deepcopy(home.pipeline.backbone.top).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        head, rng = home.head(), np.random.default_rng((self._seed, _TRAIN, home.seen))
+        budget = Budget.of(updates=self._settings.epochs * len(memory.ids))
+        picks, settings = Uniform().picks(memory, rng), self._sleep_settings(int(rng.integers(2**63)))
+        with home.counter.timed("sleep"):
+            result = rehearse(
+                with_frozen_norms(top), head, picks, self._loader(memory, head), budget, settings, on_progress
+            )
+        if result.interrupted:
+            raise KeyboardInterrupt
+        if not (result.head.is_finite() and all(torch.isfinite(some).all() for some in top.state_dict().values())):
+            raise BadInput(DIVERGED)
+        self._trained, self._head = dict(top.state_dict()), result.head
+        home.trained("sleep", result.updates)
+
+    def _sleep_settings(self, seed: int) -> SleepSettings:
+        asked, defaults = self._settings, self._home.pipeline.backbone.defaults
+        return SleepSettings(
+            rate=defaults.rate * asked.batch_size / 64 if asked.rate is None else asked.rate,
+            layer_decay=defaults.layer_decay if asked.layer_decay is None else asked.layer_decay,
+            dropout=defaults.dropout,
+            batch_size=asked.batch_size,
+            momentum=asked.momentum,
+            weight_decay=asked.weight_decay,
+            mean_share=0.0,
+            schedule=asked.schedule,
+            optimizer=asked.optimizer,
+            seed=seed,
+        )
+
+    def _loader(self, memory: Memory, head: Head) -> Load:
+        """What gives the rehearsal loop latents and rows of ids; nothing goes while it trains."""
+        order = np.argsort(memory.ids)
+        ids, rows = memory.ids[order], np.searchsorted(head.class_ids.numpy(), memory.classes[order])
+
+        def load(picked: Ids) -> tuple[Ids, Tensor, Tensor]:
+            latents = self._home.pipeline.decode(self._home.store.get(picked)[1])
+            return picked, latents, torch.from_numpy(rows[np.searchsorted(ids, picked)])
+
+        return load
+
+    def predict_many(self, codes: Codes, top: int = 5) -> list[list[str]]:
+        """The best labels of each sample, best first, out of those that it was trained on."""
+        head = self._home.head() if self._head is None else self._head
+        self._use(self._start if self._head is None else self._trained)
+
+        def score(features: npt.NDArray[np.float32]) -> npt.NDArray[np.floating[Any]]:
+            scores: npt.NDArray[np.float32] = head.probabilities(torch.from_numpy(features)).numpy()
+            return scores
+
+        return self._home.answers(codes, top, score)
+
+    def resources(self) -> Resources:
+        """What it has cost so far; the start weights are a copy."""
+        means = resources.means(len(self._home.labels), self._home.pipeline.backbone.features)
+        return self._home.resources(buffer=True, copies=1, means=means)
+
+    def save(self) -> None:
+        """Puts what was trained into the folder; samples are there already."""
+        head = {} if self._head is None else self._head.state()
+        self._home.save(
+            {
+                **{f"top.{name}": some for name, some in self._trained.items()},
+                **{f"head.{name}": some for name, some in head.items()},
+            }
+        )
+
+    def close(self) -> None:
+        """Lets go of the files."""
+        self._home.store.close()
+
+
+class OfflineWhole(Offline):
+    """The same on pictures, with every layer above the cut: the whole network learns."""
+
+    codec: ClassVar[str] = "raw"
+
+
+def _part(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Those whose names begin so, without that beginning."""
+    return {name[len(prefix) :]: some for name, some in tensors.items() if name.startswith(prefix)}

@@ -1,0 +1,26 @@
+"""What a method can be told: pydantic models that know all their keys."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+__all__ = ["MethodSettings", "OnlineSettings"]
+
+
+class MethodSettings(BaseModel):
+    """Settings of a method: a key that it does not have is an error, and none changes while it runs."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class OnlineSettings(MethodSettings):
+    """What methods share that take an SGD step for each new sample; the paper's values.
+
+    `rate` is that of the output; each layer below has `layer_decay` times that of the one above it, by default what
+    suits the backbone.
+    """
+
+    rate: float = Field(default=0.1, gt=0)
+    momentum: float = Field(default=0.9, ge=0, le=1)
+    weight_decay: float = Field(default=1e-5, ge=0, le=1)
+    layer_decay: float | None = Field(default=None, ge=0, le=1)
