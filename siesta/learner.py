@@ -28,6 +28,7 @@ from siesta.engines import choose_engine, folded, graph_of, make_engine, one_tor
 from siesta.errors import BadInput, Damaged
 from siesta.fitting import fitted_for
 from siesta.head import Head, cosine_logits
+from siesta.heap import freed_memory_kept
 from siesta.images import ImageLike, Pixels, read_image, scaled
 from siesta.policies import DEFAULT_POLICY, make_policy
 from siesta.sleep import DIVERGED, SleepSettings, check_seed, rehearse
@@ -373,7 +374,8 @@ class Siesta:
 
         self._asleep = True
         try:
-            result = rehearse(with_frozen_norms(top), self._head, picks, load, budget, settings, on_progress, mix)
+            with freed_memory_kept():
+                result = rehearse(with_frozen_norms(top), self._head, picks, load, budget, settings, on_progress, mix)
         finally:
             self._asleep = False
         if not (result.head.is_finite() and all(torch.isfinite(tensor).all() for tensor in top.state_dict().values())):
