@@ -219,8 +219,6 @@ def _method(name: str, entry: Mapping[str, Any], samples: int | None) -> MethodE
         return MethodEntry(name, kind, METHODS[kind].settings(settings), samples)
     except ValidationError as error:
         raise BadInput(_sentence(error, f"methods.{name}.")) from None
-    except BadInput as error:
-        raise BadInput(f"methods.{name}: {error}") from None
 
 
 def _sentence(error: ValidationError, where: str = "") -> str:
@@ -229,6 +227,8 @@ def _sentence(error: ValidationError, where: str = "") -> str:
     key = where + ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
         return f"there is no key '{key}'{_meant(str(first['loc'][-1]))}"
+    if first["type"] == "value_error":
+        return f"{key}: {first['ctx']['error']}"
     if first["type"] == "missing":
         return f"the key '{key}' is missing"
     return f"{key}: {first['msg'][0].lower()}{first['msg'][1:]}, not {first['input']!r}"
