@@ -135,10 +135,12 @@ def train_base(
     rate: float | None = None,
     seed: int | None = None,
     on_progress: OnProgress | None = None,
+    mean_share: float = 0.5,
 ) -> SleepReport:
     """Step three: trains top and head on all that is stored, with mixup and CutMix, the rate falling in steps.
 
     An epoch is as many updates as there are samples; the class vectors stand for every sample taught, stored or not.
+    `mean_share` says what they are afterwards, see `SleepSettings`; 0 is the paper's variant.
     """
     stored = learner.info()["samples"]["stored"]
     if not stored:
@@ -150,6 +152,7 @@ def train_base(
         schedule=_SCHEDULE,
         batch_size=batch_size,
         rate=rate,
+        mean_share=mean_share,
         seed=seed,
         on_progress=on_progress,
     )

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from siesta import __version__
-from siesta.cli import ask, experiment, learner
+from siesta.cli import ask, experiment, learner, reproduce
 from siesta.cli import base as base_command
 from siesta.cli import demo as demo_command
 from siesta.cli.output import errors
@@ -50,6 +50,7 @@ app.command("predict")(ask.predict)
 app.command("eval")(ask.evaluate)
 app.command("info")(ask.info)
 app.command("run")(experiment.run)
+app.command("reproduce")(reproduce.reproduce)
 app.command("demo")(demo_command.demo)
 
 

@@ -14,10 +14,11 @@ from siesta.errors import BadInput
 
 if TYPE_CHECKING:
     from siesta.data import Dataset
+    from siesta.experiment.config import Config
     from siesta.experiment.plan import PlannedRun
     from siesta.experiment.run import Stage
 
-__all__ = ["run"]
+__all__ = ["carry_out", "names", "numbers", "run"]
 
 
 def run(
@@ -37,17 +38,24 @@ def run(
     Example: siesta run configs/cub200_small.toml --methods siesta --set data.path=CUB_200_2011
     """
     try:
-        from siesta.experiment import load_config, locked, planned_runs, read_dataset, run_all
+        from siesta.experiment import load_config
     except ModuleNotFoundError as error:
         raise BadInput(f"experiments need {error.name}: pip install 'siesta-learn[harness]'") from None
 
-    settings = load_config(config, changes or (), _names(methods), _names(orders), _numbers(seeds))
+    settings = load_config(config, changes or (), names(methods), names(orders), numbers(seeds))
+    carry_out(settings, out, dry_run, as_json)
+
+
+def carry_out(settings: Config, out: Path | None, dry_run: bool, as_json: bool) -> Path:
+    """Shows what will run, runs it unless that was all that was asked for, and says where the results are."""
+    from siesta.experiment import locked, planned_runs, read_dataset, run_all
+
     dataset = read_dataset(settings)
     folder = Path("runs") / settings.name if out is None else out
     planned = planned_runs(settings, dataset)
     errors.print(_plan(planned, dataset, folder), soft_wrap=False)
     if dry_run:
-        return
+        return folder
     with locked(folder), staging() as bar:
         task = bar.add_task("", total=1.0, words="")
 
@@ -65,13 +73,14 @@ def run(
             errors.print("Stopped: finished steps are safe. Run it again to go on.")
             raise typer.Exit(INTERRUPTED) from None
     errors.print(f"Done: the results are in {folder}")
+    return folder
 
 
 def _plan(planned: list[PlannedRun], dataset: Dataset, folder: Path) -> Table:
     """What will run, and about how long it takes."""
     from siesta.experiment import Stopwatch, estimate, steps_done
 
-    watch = Stopwatch(planned[0].config)
+    watch = Stopwatch(planned[0].config.data.image_size)
     table = Table(
         "run",
         "steps",
@@ -102,11 +111,13 @@ def _summary(row: dict[str, Any]) -> str:
     )
 
 
-def _names(text: str | None) -> list[str] | None:
+def names(text: str | None) -> list[str] | None:
+    """Names with commas between them."""
     return None if text is None else [name.strip() for name in text.split(",")]
 
 
-def _numbers(text: str | None) -> list[int] | None:
+def numbers(text: str | None) -> list[int] | None:
+    """Whole numbers with commas between them."""
     try:
         return None if text is None else [int(number) for number in text.split(",")]
     except ValueError:

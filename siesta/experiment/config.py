@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from siesta.backbones import DEFAULT_BACKBONE, MIN_IMAGE_SIZE, PUBLISHED
 from siesta.data import check_dataset, check_order
 from siesta.errors import BadInput
+from siesta.experiment.config_file import read_values, set_key
+from siesta.experiment.published import FIGURES, TABLES, find_row
 from siesta.methods import METHODS
 from siesta.methods.settings import MethodSettings
 
@@ -57,15 +58,29 @@ class Network(_Part):
 
 
 class Base(_Part):
-    """Base initialisation on the first step: codec, then supervised training of top and head."""
+    """Base initialisation on the first step: codec, then supervised training of top and head; see `train_base`."""
 
     epochs: Annotated[int, Field(ge=1)] = 50
     batch_size: Annotated[int, Field(ge=1)] = 64
     rate: Annotated[float, Field(gt=0)] | None = None
+    mean_share: Annotated[float, Field(ge=0, le=1)] = 0.5
+
+
+class _Start(_Part):
+    """What a method starts from."""
+
+    network: Network
+    base: Base | None
 
 
 class _File(_Part):
-    """The file as it is written; the entries below `orders` and `methods` are read by their kind."""
+    """The file as it is written; the entries below `orders` and `methods` are read by their kind.
+
+    Attributes:
+        shows: Tables and figures of the paper that it is for.
+        published: By order and method, the table and the row that its results stand beside.
+        later: Methods that do not exist yet, with the settings that they will have; nothing of them is checked.
+    """
 
     name: Annotated[str, Field(min_length=1)]
     seeds: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)] = (0,)
@@ -75,6 +90,9 @@ class _File(_Part):
     base: Base | None = None
     orders: Annotated[dict[str, dict[str, Any]], Field(min_length=1)]
     methods: Annotated[dict[str, dict[str, Any]], Field(min_length=1)]
+    shows: tuple[str, ...] = ()
+    published: dict[str, dict[str, tuple[str, str]]] = {}
+    later: dict[str, dict[str, Any]] = {}
 
 
 @dataclass(frozen=True)
@@ -88,17 +106,33 @@ class OrderEntry:
 
 @dataclass(frozen=True)
 class MethodEntry:
-    """A method by its name in the config: its kind in `METHODS`, its settings, and how many samples it may store."""
+    """A method by its name in the config.
+
+    Attributes:
+        name: Its name.
+        kind: A key of `METHODS`.
+        settings: What it is told.
+        samples: How many samples it may store.
+        network: The network that it starts from: the config's, but for keys of its own.
+        base: How that is initialised, in the same way.
+    """
 
     name: str
     kind: str
     settings: MethodSettings
     samples: int | None
+    network: Network
+    base: Base | None
 
 
 @dataclass(frozen=True)
 class Config:
-    """An experiment: data, start, and every order, method and seed to be combined."""
+    """An experiment: data, start, and every order, method and seed to be combined.
+
+    Attributes:
+        folder: Where its file lies; files that options name are looked for there first.
+        shows: See `_File`, and so for `published` and `later`.
+    """
 
     name: str
     seeds: tuple[int, ...]
@@ -107,13 +141,17 @@ class Config:
     base: Base | None
     orders: tuple[OrderEntry, ...]
     methods: tuple[MethodEntry, ...]
+    folder: Path
+    shows: tuple[str, ...]
+    published: Mapping[str, Mapping[str, tuple[str, str]]]
+    later: Mapping[str, Mapping[str, Any]]
 
     def identity(self, order: OrderEntry, method: MethodEntry, seed: int) -> str:
         """Hash of all in the config that the results of one run depend on; where the data lie is not among it."""
         parts = {
             "data": self.data.model_dump(mode="json", exclude={"path"}),
-            "network": self.network.model_dump(mode="json"),
-            "base": None if self.base is None else self.base.model_dump(mode="json"),
+            "network": method.network.model_dump(mode="json"),
+            "base": None if method.base is None else method.base.model_dump(mode="json"),
             "order": [order.kind, dict(order.options)],
             "method": [method.kind, method.settings.model_dump(mode="json"), method.samples],
             "seed": seed,
@@ -137,13 +175,14 @@ def load_config(
         orders: Which of its orders.
         seeds: Seeds in place of its own.
     """
-    values = _read(path)
+    values = read_values(path)
     for change in changes:
-        _set(values, change)
+        set_key(values, change)
     if seeds is not None:
         values["seeds"] = list(seeds)
     try:
         file = _File.model_validate(values)
+        _check_published(file)
         check_dataset(file.data.dataset, {name: some for name, some in file.data.options.items() if name != "classes"})
         return Config(
             name=file.name,
@@ -152,41 +191,16 @@ def load_config(
             network=file.network,
             base=file.base,
             orders=tuple(_order(name, file.orders[name]) for name in _chosen("order", file.orders, orders)),
-            methods=tuple(
-                _method(name, file.methods[name], file.samples) for name in _chosen("method", file.methods, methods)
-            ),
+            methods=tuple(_method(name, file.methods[name], file) for name in _chosen("method", file.methods, methods)),
+            folder=path.parent,
+            shows=file.shows,
+            published=file.published,
+            later=file.later,
         )
     except ValidationError as error:
         raise BadInput(f"{path}: {_sentence(error)}") from None
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from None
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        raise BadInput(f"there is no config at {path}") from None
-    except OSError as error:
-        raise BadInput(f"{path} cannot be read ({error.strerror})") from error
-    except ValueError as error:  # not TOML, or not text
-        raise BadInput(f"{path} is not TOML: {str(error).splitlines()[0]}") from error
-
-
-def _set(values: dict[str, Any], change: str) -> None:
-    """Carries out one `a.b.c=value`; the value is TOML, or else taken as text."""
-    key, equals, text = change.partition("=")
-    if not (equals and key):
-        raise BadInput(f"'{change}' sets nothing: write it like data.image_size=128")
-    *tables, last = key.split(".")
-    for name in tables:
-        values = values.setdefault(name, {})
-        if not isinstance(values, dict):
-            raise BadInput(f"'{change}' cannot be set: {name} is a value, not a table")
-    try:
-        values[last] = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        values[last] = text
 
 
 def _chosen(what: str, there: Mapping[str, Any], wanted: Iterable[str] | None) -> list[str]:
@@ -207,18 +221,45 @@ def _order(name: str, entry: Mapping[str, Any]) -> OrderEntry:
     return OrderEntry(name, kind, options)
 
 
-def _method(name: str, entry: Mapping[str, Any], samples: int | None) -> MethodEntry:
+def _method(name: str, entry: Mapping[str, Any], file: _File) -> MethodEntry:
     settings = dict(entry)
     kind = str(settings.pop("kind", name))
-    samples = settings.pop("samples", samples)
+    samples = settings.pop("samples", file.samples)
     if kind not in METHODS:
         raise BadInput(f"methods.{name}: there is no method '{kind}': choose from {', '.join(METHODS)}")
     if samples is not None and not (isinstance(samples, int) and samples >= 1):
         raise BadInput(f"methods.{name}.samples is how many samples may be stored, at least one, not {samples}")
     try:
-        return MethodEntry(name, kind, METHODS[kind].settings(settings), samples)
+        start = _Start.model_validate(
+            {part: _own(part, settings.pop(part, {}), getattr(file, part)) for part in _Start.model_fields}
+        )
+        return MethodEntry(name, kind, METHODS[kind].settings(settings), samples, start.network, start.base)
     except ValidationError as error:
         raise BadInput(_sentence(error, f"methods.{name}.")) from None
+
+
+def _own(part: str, keys: Any, shared: _Part | None) -> dict[str, Any] | None:
+    """A part of the config with a method's own keys in it; None where the config does not have it."""
+    if not isinstance(keys, dict):
+        raise BadInput(f"{part} is a table of keys, not {keys!r}")
+    if shared is None and keys:
+        raise BadInput(f"{part} changes what is not there: add [{part}]")
+    return None if shared is None else shared.model_dump() | keys
+
+
+def _check_published(file: _File) -> None:
+    """What a config is compared with has to exist."""
+    for name in file.shows:
+        if name not in TABLES and name not in FIGURES:
+            raise BadInput(f"shows: the paper has no '{name}': choose from {', '.join([*TABLES, *FIGURES])}")
+    for order, rows in file.published.items():
+        if order not in file.orders:
+            raise BadInput(f"published.{order}: there is no such order in it")
+        for method, (table, row) in rows.items():
+            if method not in file.methods and method not in file.later:
+                raise BadInput(f"published.{order}.{method}: there is no such method in it, now or later")
+            if find_row(table, row) is None:
+                raise BadInput(f"published.{order}.{method}: the paper has no row '{row}' in '{table}'")
 
 
 def _sentence(error: ValidationError, where: str = "") -> str:

@@ -2,34 +2,43 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 
 from siesta.backbones import make_backbone
 from siesta.backbones.frozen_norm import with_frozen_norms
-from siesta.contracts import Backbone
+from siesta.contracts import Backbone, Ids
 from siesta.data import Dataset, Stream, held_out, load_dataset, make_stream
 from siesta.errors import BadInput
-from siesta.experiment.config import Config, MethodEntry, OrderEntry
+from siesta.experiment.config import Config, MethodEntry, Network, OrderEntry
 from siesta.methods import METHODS, Kind
 
 __all__ = ["Estimate", "PlannedRun", "Stopwatch", "estimate", "planned_runs", "read_dataset"]
 
+_TIMED_AT_MOST = 64  # samples; more take as much longer
+
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """One method on one order with one seed."""
+    """One method on one order with one seed.
+
+    `base_step` is the order's base step, if it has one: also of a method that is given everything at once.
+    """
 
     method: MethodEntry
     order: OrderEntry
     seed: int
     stream: Stream
     config: Config
+    base_step: Ids | None = None
 
     @property
     def name(self) -> str:
@@ -50,7 +59,17 @@ class PlannedRun:
     def start_name(self) -> str:
         """The name of what it starts from, which methods share."""
         parts = [self.kind.codec, str(self.samples), *([self.order.name] if self.stream.base else []), str(self.seed)]
-        return "-".join(parts)
+        return "-".join(parts) + self._own_start()
+
+    def _own_start(self) -> str:
+        """A mark of what a method changes of the config's network or base initialisation; empty if nothing."""
+        method, config = self.method, self.config
+        own = [
+            part.model_dump_json()
+            for part, shared in ((method.network, config.network), (method.base, config.base))
+            if part is not None and part != shared
+        ]
+        return f"-{hashlib.sha256(''.join(own).encode()).hexdigest()[:8]}" if own else ""
 
     @property
     def samples(self) -> int:
@@ -69,8 +88,14 @@ class Estimate:
 def read_dataset(config: Config) -> Dataset:
     """The data of a config, a part of the training set held out where it says so."""
     data = config.data
-    dataset = load_dataset(data.dataset, data.path, **data.options)
+    options = {name: _beside(config.folder, value) for name, value in data.options.items()}
+    dataset = load_dataset(data.dataset, data.path, **options)
     return held_out(dataset, data.held_out, data.held_out_seed) if data.held_out else dataset
+
+
+def _beside(folder: Path, value: Any) -> Any:
+    """The file of that name beside the config, where there is one; else the value as it is."""
+    return str(folder / value) if isinstance(value, str) and (folder / value).is_file() else value
 
 
 def planned_runs(config: Config, dataset: Dataset) -> list[PlannedRun]:
@@ -87,9 +112,10 @@ def _runs(config: Config, dataset: Dataset) -> Iterator[PlannedRun]:
                 raise BadInput(f"orders.{order.name}: {error}") from None
             if config.base is not None and not stream.base:
                 raise BadInput(f"orders.{order.name} has no base step: set its base_classes, or leave [base] out")
+            base_step = next(stream.steps()) if stream.base else None
             for method in config.methods:
-                whole = METHODS[method.kind].offline
-                yield PlannedRun(method, order, seed, _as_one_step(stream) if whole else stream, config)
+                seen = _as_one_step(stream) if METHODS[method.kind].offline else stream
+                yield PlannedRun(method, order, seed, seen, config, base_step)
 
 
 def _as_one_step(stream: Stream) -> Stream:
@@ -100,24 +126,24 @@ def _as_one_step(stream: Stream) -> Stream:
 class Stopwatch:
     """How long a training step and an answer take here, measured once for each kind of work."""
 
-    def __init__(self, config: Config) -> None:
-        self._config = config
-        self._seconds: dict[tuple[bool, int], float] = {}
+    def __init__(self, image_size: int) -> None:
+        self._image_size = image_size
+        self._seconds: dict[tuple[str, int | None, int], float] = {}
 
-    def step(self, whole: bool, batch: int) -> float:
+    def step(self, network: Network, whole: bool, batch: int) -> float:
         """Seconds of one training step of the top, or of the whole network, on a batch."""
-        return 3.0 * self.answer(whole, batch)  # a backward pass costs about two forward passes
+        return 3.0 * self.answer(network, whole, batch)  # a backward pass costs about two forward passes
 
-    def answer(self, whole: bool, batch: int) -> float:
+    def answer(self, network: Network, whole: bool, batch: int) -> float:
         """Seconds of one forward pass of the top, or of the whole network, on a batch."""
-        if (whole, batch) not in self._seconds:
-            self._seconds[whole, batch] = self._measured(whole, batch)
-        return self._seconds[whole, batch]
+        key = network.backbone, 0 if whole else network.cut, min(batch, _TIMED_AT_MOST)
+        if key not in self._seconds:
+            self._seconds[key] = self._measured(*key)
+        return self._seconds[key] * batch / key[2]
 
-    def _measured(self, whole: bool, batch: int) -> float:
-        network = self._config.network
-        backbone = make_backbone(network.backbone, 0 if whole else network.cut, weights="random")
-        latents = torch.zeros(batch, *_input_shape(backbone, self._config.data.image_size))
+    def _measured(self, name: str, cut: int | None, batch: int) -> float:
+        backbone = make_backbone(name, cut, weights="random")
+        latents = torch.zeros(batch, *_input_shape(backbone, self._image_size))
         top = with_frozen_norms(backbone.top.to(memory_format=torch.channels_last))  # type: ignore[call-overload]
         latents = latents.contiguous(memory_format=torch.channels_last)
         times = []
@@ -136,12 +162,13 @@ def _input_shape(backbone: Backbone, image_size: int) -> tuple[int, int, int]:
 def estimate(run: PlannedRun, dataset: Dataset, watch: Stopwatch) -> Estimate:
     """What a run will cost: its updates by formula, its time from the pace of this machine."""
     sizes = [len(step) for step in run.stream.steps()]
-    if run.stream.base and run.config.base is not None:
+    if run.stream.base and run.method.base is not None:
         sizes = sizes[1:]
     settings, whole = run.method.settings, run.kind.codec == "raw"
     updates, batch = settings.planned_updates(sizes), settings.planned_batch()
     answers = sum(sizes) + _evaluated(run, dataset) * (2 if run.kind.sleeps else 1)
-    seconds = updates / batch * watch.step(whole, batch) + answers / 32 * watch.answer(whole, 32)
+    network = run.method.network
+    seconds = updates / batch * watch.step(network, whole, batch) + answers / 32 * watch.answer(network, whole, 32)
     return Estimate(updates, seconds)
 
 

@@ -108,7 +108,7 @@ class _Run:
         self._folder.finish()
 
     def _step(self, method: Method, number: int, indices: Ids) -> Iterator[Row]:
-        base = self._planned.stream.base and self._planned.config.base is not None and number == 0
+        base = self._planned.stream.base and self._planned.method.base is not None and number == 0
         if not base:  # the base step was learned before the method began
             self._learn(method, number, indices)
             if self._planned.kind.sleeps:

@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from siesta.backbones import make_space
 from siesta.base import train_base
 from siesta.codecs import Raw
 from siesta.data import Dataset, Picture
@@ -36,7 +37,7 @@ def start_for(run: PlannedRun, dataset: Dataset, out: Path, say: Say) -> Path:
 
 
 def _make(run: PlannedRun, dataset: Dataset, folder: Path, say: Say) -> None:
-    network, base = run.config.network, run.stream.base and run.config.base
+    network, base = run.method.network, run.method.base if run.stream.base else None
     say("making the start", 0.0)
     with Siesta.create(
         folder,
@@ -62,6 +63,7 @@ def _make(run: PlannedRun, dataset: Dataset, folder: Path, say: Say) -> None:
                 batch_size=base.batch_size,
                 rate=base.rate,
                 seed=run.seed,
+                mean_share=base.mean_share,
                 on_progress=lambda progress: say("base initialisation", progress.fraction),
             )
             if report.interrupted:
@@ -70,8 +72,11 @@ def _make(run: PlannedRun, dataset: Dataset, folder: Path, say: Say) -> None:
 
 def _codec_pictures(run: PlannedRun, dataset: Dataset) -> Path | list[Picture] | None:
     """What the codec is fitted on: the config's own pictures, those of the base step, or what the package did."""
-    if run.config.network.codec_pictures is not None:
-        return Path(run.config.network.codec_pictures)
-    if run.stream.base:
-        return [dataset.train.pictures[int(index)] for index in next(run.stream.steps())]
+    network = run.method.network
+    if run.kind.codec == Raw.name and not make_space(network.space).centred:
+        return None  # there is nothing to fit, and nothing to centre
+    if network.codec_pictures is not None:
+        return Path(network.codec_pictures)
+    if run.base_step is not None:
+        return [dataset.train.pictures[int(index)] for index in run.base_step]
     return None

@@ -14,11 +14,13 @@ from pydantic import Field
 from torch import Tensor
 
 from siesta import resources
+from siesta.augment import make_augmentation
 from siesta.backbones.frozen_norm import with_frozen_norms
 from siesta.budget import Budget
-from siesta.contracts import Codes, Ids, Memory, OnProgress, Resources
+from siesta.contracts import Augmentation, Codes, Ids, Memory, OnProgress, Resources
 from siesta.errors import BadInput
 from siesta.head import Head
+from siesta.methods.crops import random_crop, random_flip
 from siesta.methods.home import Home, chunks
 from siesta.methods.settings import MethodSettings
 from siesta.policies import Uniform
@@ -28,6 +30,8 @@ from siesta.store import NewSample
 __all__ = ["Offline", "OfflineSettings", "OfflineWhole"]
 
 _TRAIN = 13  # purpose number of the random stream of a training
+_CROP_FLIP = "crop_flip"
+_SMALLEST = 0.08  # share of a picture that a crop keeps at least, as is usual
 
 
 class OfflineSettings(MethodSettings):
@@ -42,6 +46,8 @@ class OfflineSettings(MethodSettings):
         schedule: How the rate runs over the epochs; the paper's offline learner has "cosine".
         momentum: Of SGD; of AdamW its first beta.
         weight_decay: Of the optimizer.
+        augment: "mixup_cutmix" mixes pairs, "crop_flip" crops and flips each picture at random; None does nothing.
+        frozen: Layers, from the lowest that it trains, that stay as they are.
     """
 
     epochs: int = Field(default=50, ge=1)
@@ -52,6 +58,8 @@ class OfflineSettings(MethodSettings):
     schedule: Literal["one_cycle", "steps", "cosine"] = "one_cycle"
     momentum: float = Field(default=0.9, ge=0, le=0.999)
     weight_decay: float = Field(default=1e-5, ge=0, le=1)
+    augment: Literal["mixup_cutmix", "crop_flip"] | None = None
+    frozen: int = Field(default=0, ge=0)
 
     def planned_updates(self, sizes: Sequence[int]) -> int:
         """All samples, in every epoch."""
@@ -108,13 +116,14 @@ class Offline:
             raise BadInput("there is nothing to train on: let it learn first")
         self._use(self._start)
         top = copy.deepcopy(home.pipeline.backbone.top).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        for layer in list(top)[: self._settings.frozen]:
+            layer.requires_grad_(False)
         head, rng = home.head(), np.random.default_rng((self._seed, _TRAIN, home.seen))
         budget = Budget.of(updates=self._settings.epochs * len(memory.ids))
         picks, settings = Uniform().picks(memory, rng), self._sleep_settings(int(rng.integers(2**63)))
         with home.counter.timed("sleep"):
-            result = rehearse(
-                with_frozen_norms(top), head, picks, self._loader(memory, head), budget, settings, on_progress
-            )
+            load, network, mix = self._loader(memory, head, rng), with_frozen_norms(top), self._mixing()
+            result = rehearse(network, head, picks, load, budget, settings, on_progress, mix)
         if result.interrupted:
             raise KeyboardInterrupt
         if not (result.head.is_finite() and all(torch.isfinite(some).all() for some in top.state_dict().values())):
@@ -137,13 +146,20 @@ class Offline:
             seed=seed,
         )
 
-    def _loader(self, memory: Memory, head: Head) -> Load:
+    def _mixing(self) -> Augmentation | None:
+        augment = self._settings.augment
+        return None if augment == _CROP_FLIP else make_augmentation(augment)
+
+    def _loader(self, memory: Memory, head: Head, rng: np.random.Generator) -> Load:
         """What gives the rehearsal loop latents and rows of ids; nothing goes while it trains."""
         order = np.argsort(memory.ids)
+        (crops,) = rng.spawn(1)  # a stream of its own: picks draw from the other
         ids, rows = memory.ids[order], np.searchsorted(head.class_ids.numpy(), memory.classes[order])
 
         def load(picked: Ids) -> tuple[Ids, Tensor, Tensor]:
             latents = self._home.pipeline.decode(self._home.store.get(picked)[1])
+            if self._settings.augment == _CROP_FLIP:
+                latents = random_flip(random_crop(latents, crops, _SMALLEST), crops)
             return picked, latents, torch.from_numpy(rows[np.searchsorted(ids, picked)])
 
         return load
