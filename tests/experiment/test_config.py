@@ -10,16 +10,16 @@ from siesta.experiment import load_config
 from siesta.methods.remind import RemindSettings
 from tests.experiment.conftest import WriteConfig
 
-CONFIGS = sorted((Path(__file__).resolve().parents[2] / "configs").glob("**/*.toml"))
+ROOT = Path(__file__).resolve().parents[2]
+CONFIGS = sorted((ROOT / "configs").glob("**/*.toml"))
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.name)
 def test_every_config_of_the_package_is_right_and_its_header_is_its_command(path: Path) -> None:
     assert load_config(path).methods
-    assert (
-        f"siesta run configs/{path.relative_to(path.parents[len(path.parts) - path.parts.index('configs') - 2])}"
-        in (path.read_text("utf-8"))
-    )
+    name = path.relative_to(ROOT / "configs")
+    command = f"siesta reproduce {path.stem}" if name.parts[0] == "paper" else f"siesta run configs/{name}"
+    assert command in path.read_text("utf-8").split("\nname = ")[0]
 
 
 def test_it_gives_what_the_file_says(write_config: WriteConfig) -> None:
