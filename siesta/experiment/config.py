@@ -130,7 +130,6 @@ class Config:
     """An experiment: data, start, and every order, method and seed to be combined.
 
     Attributes:
-        folder: Where its file lies; files that options name are looked for there first.
         shows: See `_File`, and so for `published` and `later`.
     """
 
@@ -141,7 +140,6 @@ class Config:
     base: Base | None
     orders: tuple[OrderEntry, ...]
     methods: tuple[MethodEntry, ...]
-    folder: Path
     shows: tuple[str, ...]
     published: Mapping[str, Mapping[str, tuple[str, str]]]
     later: Mapping[str, Mapping[str, Any]]
@@ -192,7 +190,6 @@ def load_config(
             base=file.base,
             orders=tuple(_order(name, file.orders[name]) for name in _chosen("order", file.orders, orders)),
             methods=tuple(_method(name, file.methods[name], file) for name in _chosen("method", file.methods, methods)),
-            folder=path.parent,
             shows=file.shows,
             published=file.published,
             later=file.later,

@@ -88,13 +88,13 @@ class Estimate:
 def read_dataset(config: Config) -> Dataset:
     """The data of a config, a part of the training set held out where it says so."""
     data = config.data
-    options = {name: _beside(config.folder, value) for name, value in data.options.items()}
+    options = {name: _beside(Path(data.path), value) for name, value in data.options.items()}
     dataset = load_dataset(data.dataset, data.path, **options)
     return held_out(dataset, data.held_out, data.held_out_seed) if data.held_out else dataset
 
 
 def _beside(folder: Path, value: Any) -> Any:
-    """The file of that name beside the config, where there is one; else the value as it is."""
+    """The file of that name beside the data, where there is one; else the value as it is."""
     return str(folder / value) if isinstance(value, str) and (folder / value).is_file() else value
 
 
