@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+import shlex
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -98,7 +99,7 @@ class MethodEntry:
 
 @dataclass(frozen=True)
 class Config:
-    """An experiment: data, start, and every order, method and seed to be combined."""
+    """An experiment: data, start, and every order, method and seed to be combined; where it was read from."""
 
     name: str
     seeds: tuple[int, ...]
@@ -107,6 +108,18 @@ class Config:
     base: Base | None
     orders: tuple[OrderEntry, ...]
     methods: tuple[MethodEntry, ...]
+    file: str = ""
+    changes: tuple[str, ...] = ()
+
+    @property
+    def command(self) -> str:
+        """What was typed to run it, but for where things lie on this machine."""
+        words = ["siesta", "run", _without_folder(self.file)]
+        for change in self.changes:
+            key, _, value = change.partition("=")
+            if key != "data.path":
+                words += ["--set", f"{key}={_without_folder(value)}"]
+        return shlex.join(words)
 
     def identity(self, order: OrderEntry, method: MethodEntry, seed: int) -> str:
         """Hash of all in the config that the results of one run depend on; where the data lie is not among it."""
@@ -137,7 +150,7 @@ def load_config(
         orders: Which of its orders.
         seeds: Seeds in place of its own.
     """
-    values = _read(path)
+    values, changes = _read(path), tuple(changes)
     for change in changes:
         _set(values, change)
     if seeds is not None:
@@ -155,11 +168,18 @@ def load_config(
             methods=tuple(
                 _method(name, file.methods[name], file.samples) for name in _chosen("method", file.methods, methods)
             ),
+            file=str(path),
+            changes=changes,
         )
     except ValidationError as error:
         raise BadInput(f"{path}: {_sentence(error)}") from None
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from None
+
+
+def _without_folder(text: str) -> str:
+    """The name alone of what lies at an absolute path."""
+    return Path(text).name if Path(text).is_absolute() else text
 
 
 def _read(path: Path) -> dict[str, Any]:
