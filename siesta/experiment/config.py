@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -143,6 +144,18 @@ class Config:
     shows: tuple[str, ...]
     published: Mapping[str, Mapping[str, tuple[str, str]]]
     later: Mapping[str, Mapping[str, Any]]
+    file: str = ""
+    changes: tuple[str, ...] = ()
+
+    @property
+    def command(self) -> str:
+        """What was typed to run it, but for where things lie on this machine."""
+        words = ["siesta", "run", _without_folder(self.file)]
+        for change in self.changes:
+            key, _, value = change.partition("=")
+            if key != "data.path":
+                words += ["--set", f"{key}={_without_folder(value)}"]
+        return shlex.join(words)
 
     def identity(self, order: OrderEntry, method: MethodEntry, seed: int) -> str:
         """Hash of all in the config that the results of one run depend on; where the data lie is not among it."""
@@ -173,7 +186,7 @@ def load_config(
         orders: Which of its orders.
         seeds: Seeds in place of its own.
     """
-    values = read_values(path)
+    values, changes = read_values(path), tuple(changes)
     for change in changes:
         set_key(values, change)
     if seeds is not None:
@@ -193,11 +206,18 @@ def load_config(
             shows=file.shows,
             published=file.published,
             later=file.later,
+            file=str(path),
+            changes=changes,
         )
     except ValidationError as error:
         raise BadInput(f"{path}: {_sentence(error)}") from None
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from None
+
+
+def _without_folder(text: str) -> str:
+    """The name alone of what lies at an absolute path."""
+    return Path(text).name if Path(text).is_absolute() else text
 
 
 def _chosen(what: str, there: Mapping[str, Any], wanted: Iterable[str] | None) -> list[str]:
@@ -233,6 +253,8 @@ def _method(name: str, entry: Mapping[str, Any], file: _File) -> MethodEntry:
         return MethodEntry(name, kind, METHODS[kind].settings(settings), samples, start.network, start.base)
     except ValidationError as error:
         raise BadInput(_sentence(error, f"methods.{name}.")) from None
+    except BadInput as error:
+        raise BadInput(f"methods.{name}: {error}") from None
 
 
 def _own(part: str, keys: Any, shared: _Part | None) -> dict[str, Any] | None:

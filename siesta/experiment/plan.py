@@ -46,6 +46,12 @@ class PlannedRun:
         return f"{self.method.name}-{self.order.name}-{self.seed}"
 
     @property
+    def command(self) -> str:
+        """What runs it alone; where the data lie is left to who runs it."""
+        chosen = f"--methods {self.method.name} --orders {self.order.name} --seeds {self.seed}"
+        return f"{self.config.command} {chosen}"
+
+    @property
     def kind(self) -> Kind:
         """What its method is."""
         return METHODS[self.method.kind]

@@ -115,3 +115,11 @@ def test_the_identity_of_a_run_is_what_its_results_depend_on(write_config: Write
         "samples=9",
     ]
     assert len({identity(), identity(seed=1), *(identity(change) for change in others)}) == 2 + len(others)
+
+
+def test_the_command_is_what_was_typed_but_for_places_on_a_machine(write_config: WriteConfig) -> None:
+    changes = ["data.path=somewhere", "network.weights=/home/me/net.pt", "samples=7", "data.options={classes = 3}"]
+    assert load_config(write_config()).command == "siesta run toy.toml"
+    config = load_config(write_config(), changes)
+    words = "siesta run toy.toml --set network.weights=net.pt --set samples=7 --set 'data.options={classes = 3}'"
+    assert config.command == words
