@@ -25,7 +25,9 @@ def runs_of(folder: str) -> dict[str, list[Row]]:
     """The rows of every archived run below a folder of results, by their path in it."""
     files = sorted((ROOT / "results" / folder).glob("*/*/rows.jsonl"))
     return {
-        str(file.parent.relative_to(ROOT / "results" / folder)): [json.loads(line) for line in file.open(encoding="utf-8")]
+        str(file.parent.relative_to(ROOT / "results" / folder)): [
+            json.loads(line) for line in file.open(encoding="utf-8")
+        ]
         for file in files
     }
 
@@ -69,14 +71,21 @@ def class_means() -> str:
     """Spaces and blends, on held-out training pictures: before and after the last sleep, and the mean over steps."""
     body = []
     for run, rows in runs_of("studies").items():
-        study, name = run.split("/")
+        study = run.split("/")[0]
         if not study.startswith("class_means-"):
             continue
         before, after = ([row for row in rows if row["phase"] == phase] for phase in ("before", "after"))
         figures = [before[-1]["top1"], after[-1]["top1"], after[-1]["top5"], mean(row["top1"] for row in after)]
         share = rows[0]["settings"]["mean_share"]
         body.append([study.removeprefix("class_means-"), f"{share:g}", *(f"{value:.1f}" for value in figures)])
-    header = ["space", "share of means", "before the last sleep", "after it", "after it, top-5", "mean after all sleeps"]
+    header = [
+        "space",
+        "share of means",
+        "before the last sleep",
+        "after it",
+        "after it, top-5",
+        "mean after all sleeps",
+    ]
     note = f"`siesta run configs/studies/class_means.toml --set network.space=...`, {rows[0]['date'][:10]}."
     return f"{table(header, body)}\n\n{note}"
 
