@@ -21,6 +21,17 @@ def rows_of(name: str) -> list[Row]:
     return [json.loads(line) for line in lines]
 
 
+def runs_of(folder: str) -> dict[str, list[Row]]:
+    """The rows of every archived run below a folder of results, by their path in it."""
+    files = sorted((ROOT / "results" / folder).glob("*/*/rows.jsonl"))
+    return {
+        str(file.parent.relative_to(ROOT / "results" / folder)): [
+            json.loads(line) for line in file.open(encoding="utf-8")
+        ]
+        for file in files
+    }
+
+
 def table(header: list[str], rows: list[list[str]]) -> str:
     """A Markdown table."""
     lines = [header, ["---"] * len(header), *rows]
@@ -54,6 +65,49 @@ def birds() -> str:
     ]
     note = f"`{row['command']}`, {row['date'][:10]}."
     return f"{table(['CUB-200, 224 px', 'ten old classes, top-1 %', 'five new classes, top-1 %'], body)}\n\n{note}"
+
+
+def class_means() -> str:
+    """Spaces and blends, on held-out training pictures: before and after the last sleep, and the mean over steps."""
+    body = []
+    for run, rows in runs_of("studies").items():
+        study = run.split("/")[0]
+        if not study.startswith("class_means-"):
+            continue
+        before, after = ([row for row in rows if row["phase"] == phase] for phase in ("before", "after"))
+        figures = [before[-1]["top1"], after[-1]["top1"], after[-1]["top5"], mean(row["top1"] for row in after)]
+        share = rows[0]["settings"]["mean_share"]
+        body.append([study.removeprefix("class_means-"), f"{share:g}", *(f"{value:.1f}" for value in figures)])
+    header = [
+        "space",
+        "share of means",
+        "before the last sleep",
+        "after it",
+        "after it, top-5",
+        "mean after all sleeps",
+    ]
+    note = f"`siesta run configs/studies/class_means.toml --set network.space=...`, {rows[0]['date'][:10]}."
+    return f"{table(header, body)}\n\n{note}"
+
+
+def small() -> str:
+    """All methods on the small protocol."""
+    body = []
+    for rows in runs_of("cub200_small").values():
+        after = [row for row in rows if row["phase"] == "after"]
+        gains = [
+            f"{row['top1'] - old['top1']:+.1f}"
+            for row in after
+            for old in rows
+            if (old["step"], old["phase"]) == (row["step"], "before")
+        ]
+        last, total = after[-1], sum(after[-1]["bytes"].values())
+        figures = [f"{mean(row[k] for row in after):.1f} / {last[k]:.1f}" for k in ("top1", "top5")]
+        costs = [f"{last['updates']:,}", f"{total / 1e6:.1f}", f"{sum(last['flops'].values()) / 1e12:.1f}"]
+        body.append([last["method"], *figures, ", ".join(gains), *costs])
+    header = ["method", "top-1 mu / alpha", "top-5 mu / alpha", "gains of each sleep", "updates", "MB", "TFLOPs"]
+    note = f"`siesta run configs/cub200_small.toml`, one seed, class after class, {last['date'][:10]}."
+    return f"{table(header, body)}\n\n{note}"
 
 
 HEADLINES = {
@@ -106,6 +160,7 @@ def _short(value: Any) -> str:
 SECTIONS = {
     "README.md": {"demo": demo, "birds": birds, "headlines": headlines},
     "docs/performance.md": {"bench": bench},
+    "docs/results.md": {"class_means": class_means, "small": small},
 }
 
 

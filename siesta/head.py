@@ -72,6 +72,10 @@ class Head:
         row = self._rows[class_id]
         return int(self._counts[row] + self._recent_counts[row])
 
+    def taught(self) -> Tensor:
+        """c_k of every class, (K,)."""
+        return self.counts + self._recent_counts[: len(self)]
+
     def set_recent(self, class_id: int, total: Tensor, count: int) -> None:
         """Takes the sum (D,) and the number of the z taught since the last sleep; a new class gets a row."""
         row = self._rows.get(class_id)
@@ -117,8 +121,7 @@ class Head:
             scale: Trained 1 / temperature.
             norm: Mean |z|.
         """
-        counts = self.counts + self._recent_counts[: len(self)]
-        return Head(self.class_ids, F.normalize(vectors) * norm, counts, scale)
+        return Head(self.class_ids, F.normalize(vectors) * norm, self.taught(), scale)
 
     def is_finite(self) -> bool:
         """False once a sleep has diverged."""

@@ -26,6 +26,7 @@ from siesta.engines import choose_engine
 from siesta.errors import BadInput
 from siesta.fitting import base_pictures, fitted_for
 from siesta.head import Head, cosine_logits
+from siesta.heap import freed_memory_kept
 from siesta.images import ImageLike, Pixels, read_image
 from siesta.pipeline import Pipeline, graphs, groups, running, torch_device
 from siesta.policies import DEFAULT_POLICY, make_policy
@@ -416,7 +417,8 @@ class Siesta:
 
         self._asleep = True
         try:
-            result = rehearse(with_frozen_norms(top), self._head, picks, load, budget, settings, on_progress, mix)
+            with freed_memory_kept():
+                result = rehearse(with_frozen_norms(top), self._head, picks, load, budget, settings, on_progress, mix)
         finally:
             self._asleep = False
         if not (result.head.is_finite() and all(torch.isfinite(tensor).all() for tensor in top.state_dict().values())):

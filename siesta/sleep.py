@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 _LARGEST_BATCH = 65_536
-_FADE = 0.3  # how much a step at the maximal rate fades what was seen before it
+_FADE = 0.03  # how much a step at the maximal rate fades what was seen before it
 DIVERGED = "the sleep diverged and was dropped, the learner is as before: use a lower learning rate"
 _MIX = 3  # purpose number of the random stream that augmentation draws from
 
@@ -154,29 +154,27 @@ class CosineOutput(nn.Module):
 
 
 class Recollection:
-    """Mean z of each class as last rehearsed, gathered on the way at no cost.
+    """Mean z of each class, kept up with the top that changes, on the way and at no cost.
 
-    What was seen before a step fades by how far that step may have moved the top, so that at the end of a OneCycle
-    the means are those under the new top. Mixtures are nobody's z: only batches of which one part makes up 95 % or
-    more count, as that part's, and a class that was in none of them keeps its trained vector.
+    It starts from what the head knows: a class's vector, as many times as samples were taught. What is known fades
+    with each step by how far that may have moved the top, and rehearsed z are added; so a short sleep corrects the
+    means and a long one replaces them. Mixtures are nobody's z: only batches of which one part makes up 95 % or more
+    count, as that part's.
     """
 
-    def __init__(self, classes: int, features: int, device: torch.device) -> None:
-        self._totals = torch.zeros(classes, features, device=device)
-        self._weights = torch.zeros(classes, device=device)
+    def __init__(self, head: Head, device: torch.device) -> None:
+        self._totals = (head.taught()[:, None] * head.weights()).to(device)
 
     def add(self, features: Tensor, batch: Batch, share: float) -> None:
         """Takes z (B, D) of a batch, seen just before a step at `share` of the maximal rate."""
         rows = batch.pure_rows()
-        for kept, new in ((self._totals, features), (self._weights, torch.ones(len(features), device=features.device))):
-            if rows is not None:
-                kept.index_add_(0, rows, new)
-            kept.mul_(1 - _FADE * share)
+        if rows is not None:
+            self._totals.index_add_(0, rows, features)
+        self._totals.mul_(1 - _FADE * share)
 
     def blend(self, vectors: Tensor, mean_share: float) -> Tensor:
-        """Directions between trained vectors (K, D) and means; a class that was not rehearsed keeps its vector."""
-        share = mean_share * (self._weights > 0).float()[:, None]
-        return (1 - share) * F.normalize(vectors) + share * F.normalize(self._totals)
+        """Directions between trained vectors (K, D) and means."""
+        return (1 - mean_share) * F.normalize(vectors) + mean_share * F.normalize(self._totals)
 
 
 @dataclass(frozen=True)
@@ -221,7 +219,7 @@ def rehearse(
     noise, mixing = torch.Generator(device).manual_seed(settings.seed), np.random.default_rng((settings.seed, _MIX))
     taken = 1 if augment is None else 2  # samples an update
     done: list[tuple[Ids, int, float]] = []  # ids, updates, loss
-    recollection = Recollection(len(head), output.vectors.shape[1], device)
+    recollection = Recollection(head, device)
     latents: Tensor | None = None
     interrupted = False
     try:

@@ -385,7 +385,7 @@ def test_the_centre_is_that_of_its_space(base: Path) -> None:
     shipped = [centre_of(Siesta.create(":memory:", image_size=32, space=s)) for s in ("centred", "linear_centred")]
     assert (shipped[0] >= 0).all() and (shipped[1] < 0).any()
     for space in ("centred", "linear_centred"):
-        learner = Siesta.create(":memory:", image_size=32, space=space, base=base)
+        learner = Siesta.create(":memory:", image_size=96, space=space, base=base)
         features = learner.pipeline.features(learner.encode(sorted(base.iterdir())))
         assert np.abs(features.mean(axis=0)).max() < 1e-3 < np.abs(features).max()
 
@@ -443,7 +443,7 @@ def test_a_codec_is_fitted_on_a_folder_for_any_cut(base: Path) -> None:
 def test_a_codec_is_fitted_on_all_pictures_given(base: Path) -> None:
     files = sorted(base.iterdir())
     by_file, by_array = (
-        Siesta.create(":memory:", image_size=32, base=(change(file) for file in [*files, Path("nowhere.png")][:count]))
+        Siesta.create(":memory:", image_size=96, base=(change(file) for file in [*files, Path("nowhere.png")][:count]))
         for change, count in ((Path, 25), (lambda file: np.asarray(Image.open(file)), 24))
     )
     assert by_file.info() == by_array.info()

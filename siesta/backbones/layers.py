@@ -12,6 +12,7 @@ from torch.nn import functional as F
 
 __all__ = [
     "ConvNorm",
+    "Gelu",
     "InvertedResidual",
     "Pool",
     "SqueezeExcite",
@@ -28,8 +29,9 @@ ConvNorm: TypeAlias = Callable[..., list[nn.Module]]
 
 def standardised(weight: Tensor) -> Tensor:
     """Filters (C', C, k, k) with mean zero and spread one, each: weight standardisation (Qiao et al. 2019)."""
-    std, mean = torch.std_mean(weight, dim=(1, 2, 3), keepdim=True)
-    return (weight - mean) / (std + 1e-5)
+    centred = weight - weight.mean(dim=(1, 2, 3), keepdim=True)
+    norm: Tensor = torch.linalg.vector_norm(centred, dim=(1, 2, 3), keepdim=True)  # torch.std is slow
+    return centred * (1 / (norm / math.sqrt(weight[0].numel() - 1) + 1e-5))
 
 
 class StandardConv(nn.Conv2d):
@@ -77,6 +79,19 @@ def group_normed(
     """A weight-standardised convolution and group norm (Wu & He 2018): no batch statistics anywhere."""
     convolution = StandardConv(inputs, outputs, kernel, stride, kernel // 2, groups=groups, bias=False)
     return [convolution, nn.GroupNorm(norm_groups, outputs, eps=eps)]
+
+
+class Gelu(nn.Module):
+    """GELU (Hendrycks & Gimpel 2016), as quick in channels-last memory as in the usual one.
+
+    torch has a quick kernel for contiguous tensors only; seen with its channels last, such a tensor is one.
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Any shape -> the same."""
+        if not x.is_contiguous() and x.dim() == 4:
+            return F.gelu(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+        return F.gelu(x)
 
 
 class SqueezeExcite(nn.Module):

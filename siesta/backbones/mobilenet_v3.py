@@ -16,7 +16,7 @@ from functools import partial
 
 from torch import nn
 
-from siesta.backbones.layers import ConvNorm, InvertedResidual, Pool, SqueezeExcite, batch_normed, group_normed
+from siesta.backbones.layers import ConvNorm, Gelu, InvertedResidual, Pool, SqueezeExcite, batch_normed, group_normed
 from siesta.backbones.layouts import Layout, timm_mobilenet, torchvision_mobilenet_v3
 from siesta.backbones.recipe import FROZEN_NORM, GROUP_NORM, IMAGENET, Recipe
 
@@ -73,7 +73,7 @@ def _layers(
 
 
 def _modified() -> Iterator[nn.Module]:
-    return _layers(lambda index: _batch_normed if index < _BATCH_NORMED else _group_normed, lambda _: nn.GELU, nn.GELU)
+    return _layers(lambda index: _batch_normed if index < _BATCH_NORMED else _group_normed, lambda _: Gelu, Gelu)
 
 
 def _plain() -> Iterator[nn.Module]:

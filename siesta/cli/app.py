@@ -13,6 +13,7 @@ from siesta import __version__
 from siesta.cli import ask, experiment, learner, reproduce
 from siesta.cli import base as base_command
 from siesta.cli import demo as demo_command
+from siesta.cli import report as report_command
 from siesta.cli.output import errors
 from siesta.errors import SiestaError
 
@@ -51,6 +52,8 @@ app.command("eval")(ask.evaluate)
 app.command("info")(ask.info)
 app.command("run")(experiment.run)
 app.command("reproduce")(reproduce.reproduce)
+app.command("report")(report_command.report)
+app.command("archive")(report_command.archive)
 app.command("demo")(demo_command.demo)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -130,7 +131,6 @@ class Config:
     """An experiment: data, start, and every order, method and seed to be combined.
 
     Attributes:
-        folder: Where its file lies; files that options name are looked for there first.
         shows: See `_File`, and so for `published` and `later`.
     """
 
@@ -141,10 +141,21 @@ class Config:
     base: Base | None
     orders: tuple[OrderEntry, ...]
     methods: tuple[MethodEntry, ...]
-    folder: Path
     shows: tuple[str, ...]
     published: Mapping[str, Mapping[str, tuple[str, str]]]
     later: Mapping[str, Mapping[str, Any]]
+    file: str = ""
+    changes: tuple[str, ...] = ()
+
+    @property
+    def command(self) -> str:
+        """What was typed to run it, but for where things lie on this machine."""
+        words = ["siesta", "run", _without_folder(self.file)]
+        for change in self.changes:
+            key, _, value = change.partition("=")
+            if key != "data.path":
+                words += ["--set", f"{key}={_without_folder(value)}"]
+        return shlex.join(words)
 
     def identity(self, order: OrderEntry, method: MethodEntry, seed: int) -> str:
         """Hash of all in the config that the results of one run depend on; where the data lie is not among it."""
@@ -175,7 +186,7 @@ def load_config(
         orders: Which of its orders.
         seeds: Seeds in place of its own.
     """
-    values = read_values(path)
+    values, changes = read_values(path), tuple(changes)
     for change in changes:
         set_key(values, change)
     if seeds is not None:
@@ -192,15 +203,21 @@ def load_config(
             base=file.base,
             orders=tuple(_order(name, file.orders[name]) for name in _chosen("order", file.orders, orders)),
             methods=tuple(_method(name, file.methods[name], file) for name in _chosen("method", file.methods, methods)),
-            folder=path.parent,
             shows=file.shows,
             published=file.published,
             later=file.later,
+            file=str(path),
+            changes=changes,
         )
     except ValidationError as error:
         raise BadInput(f"{path}: {_sentence(error)}") from None
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from None
+
+
+def _without_folder(text: str) -> str:
+    """The name alone of what lies at an absolute path."""
+    return Path(text).name if Path(text).is_absolute() else text
 
 
 def _chosen(what: str, there: Mapping[str, Any], wanted: Iterable[str] | None) -> list[str]:
@@ -270,6 +287,8 @@ def _sentence(error: ValidationError, where: str = "") -> str:
     key = where + ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
         return f"there is no key '{key}'{_meant(str(first['loc'][-1]))}"
+    if first["type"] == "value_error":
+        return f"{key}: {first['ctx']['error']}"
     if first["type"] == "missing":
         return f"the key '{key}' is missing"
     return f"{key}: {first['msg'][0].lower()}{first['msg'][1:]}, not {first['input']!r}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -119,6 +120,7 @@ def prepared(
     if not here:
         raise BadInput(f"{', '.join(wanted)} of {name}: {NOT_YET}")
     config = load_config(files[name], [*places, *changes], here, seeds=seeds)
+    _check_class_order(config)
     later = {method: NOT_YET for method in plain.later if methods is None or method in wanted}
     lacks = {method.name: lack for method in config.methods if (lack := _lack(method)) is not None}
     able = tuple(method for method in config.methods if method.name not in lacks)
@@ -136,6 +138,15 @@ def _data(config: Config, given: Path | None) -> Iterator[str]:
         raise BadInput(
             f"{dataset} is not at {path}: give its folder with --data (docs/data.md says how it should look)"
         )
+
+
+def _check_class_order(config: Config) -> None:
+    """A data set that is there may lack the order of its classes; one that is not has a sentence of its reader's."""
+    name, path = config.data.options.get("class_order"), Path(config.data.path)
+    if name is None or find_data(config.data.dataset, path) is None:
+        return
+    if not ((path / name).is_file() or Path(name).is_file()):
+        raise BadInput(f"the order of classes, REMIND's {name}, is not there: put it into {config.data.path}")
 
 
 def _weights(config: Config, given: str | None) -> Iterator[str]:
@@ -157,7 +168,12 @@ def _codec_pictures(given: Path | None) -> Iterator[str]:
 
 
 def _change(key: str, value: Path | str) -> str:
-    return f"{key}={json.dumps(str(value), ensure_ascii=False)}"
+    """A key to set to a text; quoted where that would be taken for a number or the like."""
+    try:
+        tomllib.loads(f"value = {value}")
+    except tomllib.TOMLDecodeError:
+        return f"{key}={value}"
+    return f"{key}={json.dumps(str(value))}"
 
 
 def _lack(method: MethodEntry) -> str | None:

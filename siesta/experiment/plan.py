@@ -46,6 +46,12 @@ class PlannedRun:
         return f"{self.method.name}-{self.order.name}-{self.seed}"
 
     @property
+    def command(self) -> str:
+        """What runs it alone; where the data lie is left to who runs it."""
+        chosen = f"--methods {self.method.name} --orders {self.order.name} --seeds {self.seed}"
+        return f"{self.config.command} {chosen}"
+
+    @property
     def kind(self) -> Kind:
         """What its method is."""
         return METHODS[self.method.kind]
@@ -88,13 +94,13 @@ class Estimate:
 def read_dataset(config: Config) -> Dataset:
     """The data of a config, a part of the training set held out where it says so."""
     data = config.data
-    options = {name: _beside(config.folder, value) for name, value in data.options.items()}
+    options = {name: _beside(Path(data.path), value) for name, value in data.options.items()}
     dataset = load_dataset(data.dataset, data.path, **options)
     return held_out(dataset, data.held_out, data.held_out_seed) if data.held_out else dataset
 
 
 def _beside(folder: Path, value: Any) -> Any:
-    """The file of that name beside the config, where there is one; else the value as it is."""
+    """The file of that name beside the data, where there is one; else the value as it is."""
     return str(folder / value) if isinstance(value, str) and (folder / value).is_file() else value
 
 

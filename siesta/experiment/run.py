@@ -174,6 +174,8 @@ class _Run:
             "experiment": planned.config.name,
             "run": planned.name,
             "config": planned.identity,
+            "command": planned.command,
+            "data": planned.config.data.model_dump(mode="json", exclude={"path"}),
             "method": planned.method.name,
             "kind": planned.method.kind,
             "settings": planned.method.settings.model_dump(mode="json"),

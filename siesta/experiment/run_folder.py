@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -111,11 +113,11 @@ def read_predictions(path: Path, step: int, phase: str) -> dict[str, npt.NDArray
     """The predictions behind a row: test samples (N,), their classes (N,), the best five (N, 5), -1 where fewer."""
     file = path / "predictions" / f"{step:02d}-{phase}.npz"
     try:
-        with np.load(file, allow_pickle=False) as arrays:
+        with file.open("rb") as opened, np.load(opened, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files}
     except FileNotFoundError:
         raise Damaged(f"{file} is missing: remove {path} to run it anew") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise Damaged(f"{file} is damaged: remove {path} to run it anew") from error
 
 

@@ -6,7 +6,7 @@ Needs statsmodels, which comes with the extra `harness`.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 
@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from siesta.errors import BadInput
 
-__all__ = ["EXACT_BELOW", "Comparison", "Outcome", "Pair", "cochran", "compare", "mcnemar"]
+__all__ = ["EXACT_BELOW", "Comparison", "Outcome", "Pair", "cochran", "compare", "holm", "mcnemar"]
 
 EXACT_BELOW = 25
 """With fewer samples than this on which two runs differ, chi-square is too rough and the binomial test is taken."""
@@ -72,15 +72,20 @@ def compare(runs: Mapping[str, Correct], samples: Mapping[str, npt.NDArray[np.in
     _check(runs, samples or {})
     pairs = list(itertools.combinations(runs, 2))
     outcomes = [mcnemar(runs[first], runs[second]) for first, second in pairs]
-    corrected = _statsmodels("stats.multitest").multipletests([some.p for some in outcomes], method="holm")[1]
+    corrected = holm([some.p for some in outcomes])
     return Comparison(
         samples=len(next(iter(runs.values()))),
         cochran=cochran(runs),
         pairs=[
-            Pair(first, second, *_discordant(runs[first], runs[second]), outcome, float(holm))
-            for (first, second), outcome, holm in zip(pairs, outcomes, corrected, strict=True)
+            Pair(first, second, *_discordant(runs[first], runs[second]), outcome, p)
+            for (first, second), outcome, p in zip(pairs, outcomes, corrected, strict=True)
         ],
     )
+
+
+def holm(values: Sequence[float]) -> list[float]:
+    """The p-values of several tests, corrected for their number."""
+    return [float(p) for p in _statsmodels("stats.multitest").multipletests(values, method="holm")[1]]
 
 
 def cochran(runs: Mapping[str, Correct]) -> Outcome:

@@ -6,7 +6,7 @@ Its variants are settings of the one method: `siesta_aug` mixes pairs asleep, `s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, ClassVar
 
@@ -16,6 +16,7 @@ from pydantic import Field, field_validator
 from siesta import resources
 from siesta.augment import make_augmentation
 from siesta.contracts import Codes, OnProgress, Resources
+from siesta.errors import BadInput
 from siesta.learner import Siesta
 from siesta.methods.home import Home
 from siesta.methods.settings import MethodSettings
@@ -24,6 +25,15 @@ from siesta.policies import DEFAULT_POLICY, make_policy
 __all__ = ["SiestaER", "SiestaMethod", "SiestaSettings"]
 
 _SLEEP = 15  # purpose number of the random stream of a sleep
+
+
+def _known(name: str, make: Callable[[str], object]) -> str:
+    """The name, if something is made of it; pydantic wants a ValueError otherwise."""
+    try:
+        make(name)
+    except BadInput as error:
+        raise ValueError(str(error)) from None
+    return name
 
 
 class SiestaSettings(MethodSettings):
@@ -50,14 +60,12 @@ class SiestaSettings(MethodSettings):
     @field_validator("policy")
     @classmethod
     def _known_policy(cls, name: str) -> str:
-        make_policy(name)
-        return name
+        return _known(name, make_policy)
 
     @field_validator("augment")
     @classmethod
     def _known_augmentation(cls, name: str | None) -> str | None:
-        make_augmentation(name)
-        return name
+        return None if name is None else _known(name, make_augmentation)
 
     def planned_updates(self, sizes: Sequence[int]) -> int:
         """M a sleep, a sleep a step."""
@@ -115,6 +123,7 @@ class SiestaMethod:
     def predict_many(self, codes: Codes, top: int = 5) -> list[list[str]]:
         """The best labels of each sample."""
         home = self._home
+        home.check(codes)
         with home.counter.timed("inference"):
             answers = self._learner.predict_encoded(codes, top)
         home.counter.spend("inference", looked=len(codes), scored=len(codes) * len(home.labels))

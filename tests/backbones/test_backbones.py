@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from siesta.backbones import BACKBONES, MIN_IMAGE_SIZE, RANDOM, make_backbone
+from siesta.backbones.layers import Gelu
 from siesta.contracts import Backbone
 from siesta.errors import BadInput
 
@@ -78,7 +79,7 @@ def test_fresh_weights_are_the_same_each_time_and_leave_torch_as_it_was(name: st
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
-ACTIVATIONS = (nn.GELU, nn.Hardswish, nn.ReLU, nn.ReLU6)
+ACTIVATIONS = (Gelu, nn.GELU, nn.Hardswish, nn.ReLU, nn.ReLU6)
 
 
 @pytest.mark.parametrize("name", BACKBONES)

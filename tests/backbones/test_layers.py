@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from siesta.backbones.layers import (
+    Gelu,
     InvertedResidual,
     SqueezeExcite,
     StandardConv,
@@ -38,6 +39,27 @@ def test_weight_standardisation(shape: tuple[int, ...]) -> None:
     weight = numbers(*shape) * 3 + 1
     expected = standardised_by_numpy(weight.double().numpy())
     np.testing.assert_allclose(standardised(weight).numpy(), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_the_gradient_of_weight_standardisation_is_that_of_the_definition() -> None:
+    weight = numbers(6, 4, 3, 3).double().requires_grad_()
+    std, mean = torch.std_mean(weight, dim=(1, 2, 3), keepdim=True)
+    along = numbers(6, 4, 3, 3, seed=1).double()
+    (expected,) = torch.autograd.grad((weight - mean) / (std + 1e-5), weight, along)
+    (gradient,) = torch.autograd.grad(standardised(weight), weight, along)
+    torch.testing.assert_close(gradient, expected)
+
+
+@pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
+@pytest.mark.parametrize("shape", [(2, 5, 3, 4), (2, 5, 1, 1)])
+def test_gelu_is_torchs_in_either_layout_and_keeps_it(layout: torch.memory_format, shape: tuple[int, ...]) -> None:
+    x = (3 * numbers(*shape)).contiguous(memory_format=layout).requires_grad_()
+    along = numbers(*shape, seed=1).contiguous(memory_format=layout)
+    out = Gelu()(x)
+    assert out.is_contiguous(memory_format=layout)
+    torch.testing.assert_close(out, nn.functional.gelu(x))
+    (expected,) = torch.autograd.grad(nn.functional.gelu(x), x, along)
+    torch.testing.assert_close(torch.autograd.grad(out, x, along)[0], expected)
 
 
 def test_a_filter_without_spread_gives_zeros_and_no_nan() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import onnx
 import pytest
 import torch
 from torch import Tensor, nn
@@ -83,6 +84,17 @@ def test_a_graph_holds_no_weights_of_its_own(name: str, cut: int) -> None:
                 tensor.add_(0.05 * torch.rand(tensor.shape, generator=generator))
         x = torch.rand(2, *shape, generator=generator)
         assert relative(make_engine("onnx", backbone.top, graph, CPU).run(x), backbone.top(x)) < 1e-4
+
+
+@pytest.mark.parametrize("name", ["mobilenet_v3_large", "resnet18_gn"])
+def test_a_graph_with_group_norms_is_simplified(name: str) -> None:
+    """All that a convolution needs is constant, or ONNX Runtime has no quick kernel for it."""
+    backbone = make_backbone(name, weights="random")
+    graph = onnx.load_model_from_string(graph_of(folded(backbone.top), backbone.latent_shape(SIZE))).graph
+    constant = {tensor.name for tensor in graph.initializer}
+    convolutions = [node for node in graph.node if node.op_type == "Conv"]
+    assert convolutions and all(constant.issuperset(node.input[1:]) for node in convolutions)
+    assert not {"CastLike", "Constant", "Expand", "Range"} & {node.op_type for node in graph.node}
 
 
 def test_a_graph_is_made_once_and_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

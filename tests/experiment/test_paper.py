@@ -39,7 +39,7 @@ MEASURED = {  # every figure of the paper that shows measurements, by its label 
 
 SIZES = (  # all that a toy run may change: where the data are, and how much there is of everything
     "data.path",
-    "data.options",
+    "data.options.classes",
     "data.image_size",
     "network.codec_pictures",
     "network.weights",
@@ -75,6 +75,14 @@ def test_every_printed_row_stands_beside_a_method_now_or_later() -> None:
         for row in methods.values()
     }
     assert {(row.table, row.method) for row in PUBLISHED if row.printed} <= compared
+
+
+def test_the_docs_have_every_experiment_with_what_it_shows() -> None:
+    text = (ROOT / "docs" / "paper.md").read_text("utf-8")
+    for name, path in CONFIGS.items():
+        assert f"`siesta reproduce {name} --data DIR" in text
+        for shown in load_config(path).shows:
+            assert f"`{shown.removeprefix('tab:')}`" in text, shown
 
 
 def test_what_comes_later_is_not_here_yet() -> None:
@@ -168,6 +176,10 @@ def test_what_is_missing_is_said_in_one_sentence(tmp_path: Path, monkeypatch: py
         ({"name": "cub200", "data": data["cub200"], "weights": "random"}, "data/imagenet_base: .*--codec-pictures"),
         ({"name": "aug", "data": data["imagenet"], "methods": ["dytox"]}, "dytox of aug: not here yet"),
         ({"name": "aug", "data": data["imagenet"], "methods": ["dytoxx"]}, "no method 'dytoxx'"),
+        (
+            {"name": "aug", "data": data["cub200"], "weights": "random"},
+            r"REMIND's imagenet_class_order\.txt, is not there",
+        ),
     ):
         with pytest.raises(BadInput, match=words) as caught:
             prepared(**arguments)
@@ -186,7 +198,7 @@ def test_methods_that_cannot_run_are_left_out_and_named(tmp_path: Path, monkeypa
     assert set(missing.values()) == {NOT_YET} and "dytox" in missing and len(missing) == 11
 
 
-def test_weights_may_be_a_folder_of_several_or_random(tmp_path: Path) -> None:
+def test_weights_may_be_a_folder_of_several_or_random(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     toys.make_all(tmp_path)
     for name in ("swav_mobilenet_v3_large.pth", "swav_resnet18.pth"):
         (tmp_path / name).touch()
@@ -198,6 +210,9 @@ def test_weights_may_be_a_folder_of_several_or_random(tmp_path: Path) -> None:
         tmp_path / "swav_resnet18.pth",
         tmp_path / "swav_resnet18.pth",
     ]
+    (tmp_path / "2020").write_text("no number")
+    monkeypatch.chdir(tmp_path)
+    assert prepared("layers", tmp_path, "2020")[0].network.weights == "2020"
     config, _ = prepared("ssl", tmp_path, "random")
     assert {method.network.weights for method in config.methods} == {"random"}
 
@@ -250,8 +265,8 @@ def _toy(path: Path, data: Mapping[str, Path]) -> tuple[Config, dict[str, Any], 
         f"data.image_size={SIDES.get(path.stem, 48)}",
         "network.weights=random",
     ]
-    if before["data"]["dataset"] == "imagenet":
-        changes.append(f'data.options={{ class_order = "{data["imagenet"]}/order.txt" }}')
+    if "classes" in before["data"].get("options", {}):
+        changes.append(f"data.options.classes={len(toys.CLASSES)}")
     if "codec_pictures" in before["network"]:
         changes.append(f"network.codec_pictures={data['imagenet']}/train")
     if "base" in before:
@@ -273,7 +288,7 @@ def _toy(path: Path, data: Mapping[str, Path]) -> tuple[Config, dict[str, Any], 
 def _leaves(values: Mapping[str, Any], where: str = "") -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in values.items():
-        nested = isinstance(value, dict) and value and name != "options"
+        nested = isinstance(value, dict) and value
         found |= _leaves(value, f"{where}{name}.") if nested else {f"{where}{name}": value}
     return found
 

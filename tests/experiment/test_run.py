@@ -63,6 +63,10 @@ def test_rows_say_what_was_done_and_what_it_cost(write_config: WriteConfig, tmp_
     for row in rows:
         assert {"schema", "config", "seed", "order", "parameters", "seconds", "commit", "date", "machine"} <= row.keys()
         assert row["seconds"]["wake"] > 0
+        chosen = f"--methods {row['method']} --orders {row['order']['name']} --seeds 0"
+        assert row["command"] == f"siesta run toy.toml {chosen}"
+        assert row["data"]["dataset"] == "image_folder"
+        assert "path" not in row["data"]
         json.dumps(row, allow_nan=False)
     assert {stage.run for stage in stages} == {row["run"] for row in rows}
     assert all(0 <= stage.fraction <= 1 for stage in stages)

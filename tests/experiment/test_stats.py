@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest, chi2
 
 from siesta.errors import BadInput
-from siesta.experiment.stats import EXACT_BELOW, cochran, compare, mcnemar
+from siesta.experiment.stats import EXACT_BELOW, cochran, compare, holm, mcnemar
 
 Correct = npt.NDArray[np.bool_]
 
@@ -125,3 +125,13 @@ def test_without_statsmodels_one_sentence_says_what_to_install(monkeypatch: pyte
     monkeypatch.setitem(sys.modules, "statsmodels", None)
     with pytest.raises(BadInput, match=r"pip install 'siesta-learn\[harness\]'"):
         mcnemar(*two_runs(1, 2, 3, 4))
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
+def test_holm_against_its_definition(values: list[float]) -> None:
+    """The smallest p times n, the next times n - 1, ...; never below one before it, never above one."""
+    expected, before = {}, 0.0
+    for rank, place in enumerate(sorted(range(len(values)), key=lambda place: values[place])):
+        before = max(before, min(1.0, (len(values) - rank) * values[place]))
+        expected[place] = before
+    assert holm(values) == pytest.approx([expected[place] for place in range(len(values))])

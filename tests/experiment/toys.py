@@ -29,7 +29,7 @@ def imagenet(root: Path) -> Path:
         for part, each in (("train", _each(label)), ("val", TEST_EACH)):
             for number in range(each):
                 picture(root / part / label / f"{number}.JPEG")
-    write(root / "order.txt", *CLASSES)
+    write(root / "imagenet_class_order.txt", *CLASSES)
     return root
 
 

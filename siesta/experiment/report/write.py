@@ -1,0 +1,44 @@
+"""Reports on disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from siesta.errors import BadInput
+from siesta.experiment.report.contents import make_report
+from siesta.experiment.report.look import standalone
+from siesta.experiment.report.markdown import markdown
+from siesta.experiment.report.page import page
+from siesta.experiment.report.runs import Results
+
+__all__ = ["write_report"]
+
+
+def write_report(
+    results: Results, html: Path | None = None, *, tables: Path | None = None, figures: Path | None = None
+) -> list[Path]:
+    """Writes what is asked for; returns the files.
+
+    Args:
+        results: From `read_results`.
+        html: The page.
+        tables: The tables as Markdown.
+        figures: A folder for every panel of every figure, as SVG and PDF.
+    """
+    report = make_report(results)
+    contents: dict[Path, bytes] = {}
+    if html is not None:
+        contents[html] = page(report).encode("utf-8")
+    if tables is not None:
+        contents[tables] = markdown(report).encode("utf-8")
+    if figures is not None:
+        for panel in (panel for figure in report.figures() for panel in figure.panels):
+            for kind in ("svg", "pdf"):
+                contents[figures / f"{panel.name}.{kind}"] = standalone(panel, kind)
+    for file, content in contents.items():
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+        except OSError as error:
+            raise BadInput(f"{file} cannot be written ({error.strerror}): name another place") from error
+    return list(contents)
