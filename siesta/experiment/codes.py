@@ -55,20 +55,31 @@ def coded(split: Split, pipeline: Pipeline, on_coded: OnCoded | None = None) -> 
     folder = cache_folder() / _key(split, pipeline)
     with disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        while not (folder / "done.json").exists():
+        while _facts(folder, len(split.labels)) is None:
             try:
                 lock = WriterLock(folder)
             except Busy:  # another process is at it
                 time.sleep(_WAIT)
                 continue
             try:
-                if not (folder / "done.json").exists():
+                if _facts(folder, len(split.labels)) is None:
                     _fill(folder, split, pipeline, on_coded)
             finally:
                 lock.release()
-    facts = json.loads((folder / "done.json").read_text("utf-8"))
-    shape = (len(split.labels), facts["code_bytes"])
-    return Coded(np.memmap(folder / "codes", dtype=np.uint8, mode="r", shape=shape), facts["seconds"])
+        seconds, code_bytes = _facts(folder, len(split.labels)) or (0.0, 0)
+    shape = (len(split.labels), code_bytes)
+    return Coded(np.memmap(folder / "codes", dtype=np.uint8, mode="r", shape=shape), seconds)
+
+
+def _facts(folder: Path, pictures: int) -> tuple[float, int] | None:
+    """Seconds and bytes of a picture, if all are coded; None where something is missing or broken."""
+    try:
+        facts = json.loads((folder / "done.json").read_text("utf-8"))
+        seconds, code_bytes = float(facts["seconds"]), int(facts["code_bytes"])
+        whole = (folder / "codes").stat().st_size == pictures * code_bytes > 0
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return (seconds, code_bytes) if whole else None
 
 
 def _fill(folder: Path, split: Split, pipeline: Pipeline, on_coded: OnCoded | None) -> None:
@@ -94,11 +105,15 @@ def _fill(folder: Path, split: Split, pipeline: Pipeline, on_coded: OnCoded | No
 
 
 def _progress(folder: Path) -> dict[str, float]:
+    """How far it had come; from the beginning where that cannot be said for sure."""
     try:
-        state: dict[str, float] = json.loads((folder / "progress.json").read_text("utf-8"))
-    except (OSError, ValueError):
-        return {"done": 0, "seconds": 0.0, "code_bytes": 0}
-    return state
+        state = json.loads((folder / "progress.json").read_text("utf-8"))
+        found = {"done": int(state["done"]), "seconds": float(state["seconds"]), "code_bytes": int(state["code_bytes"])}
+        if (folder / "codes").stat().st_size >= found["done"] * found["code_bytes"] > 0:
+            return found
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    return {"done": 0, "seconds": 0.0, "code_bytes": 0}
 
 
 def _sync(path: Path, state: Mapping[str, float], codes: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+import re
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -83,8 +84,8 @@ class _File(_Part):
         later: Methods that do not exist yet, with the settings that they will have; nothing of them is checked.
     """
 
-    name: Annotated[str, Field(min_length=1)]
-    seeds: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)] = (0,)
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$")]
+    seeds: Annotated[tuple[Annotated[int, Field(ge=0, lt=2**63, strict=True)], ...], Field(min_length=1)] = (0,)
     samples: Annotated[int, Field(ge=1)] | None = None
     data: Data
     network: Network = Network()
@@ -228,7 +229,14 @@ def _chosen(what: str, there: Mapping[str, Any], wanted: Iterable[str] | None) -
     return names
 
 
+def _check_name(where: str, name: str) -> None:
+    """Names become those of folders, with a hyphen between method, order and seed."""
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.]{0,99}", name):
+        raise BadInput(f"{where}: '{name[:120]}' is no name: use letters, digits, _ and . (not first), 100 at most")
+
+
 def _order(name: str, entry: Mapping[str, Any]) -> OrderEntry:
+    _check_name("orders", name)
     options = dict(entry)
     kind = str(options.pop("kind", name))
     try:
@@ -239,12 +247,13 @@ def _order(name: str, entry: Mapping[str, Any]) -> OrderEntry:
 
 
 def _method(name: str, entry: Mapping[str, Any], file: _File) -> MethodEntry:
+    _check_name("methods", name)
     settings = dict(entry)
     kind = str(settings.pop("kind", name))
     samples = settings.pop("samples", file.samples)
     if kind not in METHODS:
         raise BadInput(f"methods.{name}: there is no method '{kind}': choose from {', '.join(METHODS)}")
-    if samples is not None and not (isinstance(samples, int) and samples >= 1):
+    if samples is not None and not (type(samples) is int and samples >= 1):
         raise BadInput(f"methods.{name}.samples is how many samples may be stored, at least one, not {samples}")
     try:
         start = _Start.model_validate(

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from siesta.backbones import make_backbone
+from siesta.backbones import BACKBONES, PUBLISHED, RANDOM, make_backbone, make_space
 from siesta.backbones.frozen_norm import with_frozen_norms
 from siesta.contracts import Backbone, Ids
 from siesta.data import Dataset, Stream, held_out, load_dataset, make_stream
@@ -59,23 +59,24 @@ class PlannedRun:
     @cached_property
     def identity(self) -> str:
         """Hash of all that its results depend on."""
-        return f"{self.config.identity(self.order, self.method, self.seed)}-{self.stream.hash[:16]}"
+        config = self.config.identity(self.order, self.method, self.seed)
+        return f"{config}-{self.stream.hash[:16]}-{_asked(self.stream.dataset)}"
 
     @property
     def start_name(self) -> str:
-        """The name of what it starts from, which methods share."""
-        parts = [self.kind.codec, str(self.samples), *([self.order.name] if self.stream.base else []), str(self.seed)]
-        return "-".join(parts) + self._own_start()
+        """The name of what it starts from: methods share it where all that it depends on is the same."""
+        parts = [self.method.network.model_dump_json(), str(self.config.data.image_size), str(self._base_hash)]
+        if self.stream.base and self.method.base is not None:
+            parts.append(self.method.base.model_dump_json())
+        mark = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
+        return f"{self.kind.codec}-{self.samples}-{self.seed}-{mark}"
 
-    def _own_start(self) -> str:
-        """A mark of what a method changes of the config's network or base initialisation; empty if nothing."""
-        method, config = self.method, self.config
-        own = [
-            part.model_dump_json()
-            for part, shared in ((method.network, config.network), (method.base, config.base))
-            if part is not None and part != shared
-        ]
-        return f"-{hashlib.sha256(''.join(own).encode()).hexdigest()[:8]}" if own else ""
+    @cached_property
+    def _base_hash(self) -> str | None:
+        """Of the base step, on whose pictures the codec is fitted."""
+        if self.base_step is None:
+            return None
+        return replace(self.stream, indices=self.base_step, ends=(len(self.base_step),), base=False).hash
 
     @property
     def samples(self) -> int:
@@ -104,9 +105,49 @@ def _beside(folder: Path, value: Any) -> Any:
     return str(folder / value) if isinstance(value, str) and (folder / value).is_file() else value
 
 
+def _asked(dataset: Dataset) -> str:
+    """Hash of the test set: its pictures by name, and their classes."""
+    test = dataset.test
+    words = "".join(f"{name}\0{dataset.classes[row]}\0" for name, row in zip(test.names, test.labels, strict=True))
+    return hashlib.sha256(words.encode("utf-8", "surrogateescape")).hexdigest()[:8]
+
+
 def planned_runs(config: Config, dataset: Dataset) -> list[PlannedRun]:
-    """Every run of a config, methods of one order and seed together."""
-    return list(_runs(config, dataset))
+    """Every run of a config, methods of one order and seed together; what cannot run is refused here."""
+    for method in config.methods:
+        _check_network(f"methods.{method.name}.network", method.network)
+    runs = list(_runs(config, dataset))
+    for run in runs:
+        _check(run, dataset)
+    return runs
+
+
+def _check_network(where: str, network: Network) -> None:
+    if network.backbone not in BACKBONES:
+        raise BadInput(f"{where}: there is no backbone '{network.backbone}': choose one of {', '.join(BACKBONES)}")
+    try:
+        make_space(network.space)
+    except BadInput as error:
+        raise BadInput(f"{where}: {error}") from None
+    if network.weights not in (PUBLISHED, RANDOM) and not Path(network.weights).is_file():
+        raise BadInput(f"{where}: there is no file of weights at {network.weights}")
+    if network.codec_pictures is not None and not Path(network.codec_pictures).is_dir():
+        raise BadInput(f"{where}: there is no folder of pictures at {network.codec_pictures}")
+
+
+def _check(run: PlannedRun, dataset: Dataset) -> None:
+    """Refuses a run that could not come to its end."""
+    first = next(run.stream.steps())
+    if not np.isin(dataset.test.labels, dataset.train.labels[first]).any():
+        raise BadInput(
+            f"orders.{run.order.name}: there are no test pictures of the classes of its first step: "
+            "take larger steps, or another data set"
+        )
+    if run.kind.offline and run.samples < len(run.stream):
+        raise BadInput(
+            f"methods.{run.method.name} needs all {len(run.stream):,} samples and may store {run.samples:,}: "
+            "leave samples out"
+        )
 
 
 def _runs(config: Config, dataset: Dataset) -> Iterator[PlannedRun]:

@@ -88,6 +88,7 @@ class _Run:
             self._train = self._coded("train", pipeline)
             self._test = self._coded("test", pipeline)
         self._asked = 0
+        self._base = planned.stream.ends[0] if planned.stream.base and planned.method.base is not None else 0
 
     def _say(self, words: str, fraction: float) -> None:
         self._on_stage(Stage(self._planned.name, words, fraction))
@@ -108,8 +109,7 @@ class _Run:
         self._folder.finish()
 
     def _step(self, method: Method, number: int, indices: Ids) -> Iterator[Row]:
-        base = self._planned.stream.base and self._planned.method.base is not None and number == 0
-        if not base:  # the base step was learned before the method began
+        if number or not self._base:  # the base step was learned before the method began
             self._learn(method, number, indices)
             if self._planned.kind.sleeps:
                 yield self._evaluated(method, number, "before")
@@ -167,7 +167,10 @@ class _Run:
         """All of a row but the answers; seconds awake include the bottom's, wherever the codes came from."""
         planned, resources = self._planned, method.resources()
         seconds = dict(resources.seconds)
-        for name, coding in (("wake", self._train.seconds * end), ("inference", self._test.seconds * self._asked)):
+        for name, coding in (
+            ("wake", self._train.seconds * (end - self._base)),
+            ("inference", self._test.seconds * self._asked),
+        ):
             seconds[name] = round(seconds.get(name, 0.0) + coding, 3)
         return {
             "schema": SCHEMA,

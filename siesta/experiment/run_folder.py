@@ -6,6 +6,7 @@ steps that no checkpoint covers are dropped on resuming: those steps are run aga
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -19,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from siesta.errors import BadInput, Damaged
+from siesta.store.files import disk_errors
 
 __all__ = ["RunFolder", "read_predictions", "read_rows"]
 
@@ -32,17 +34,14 @@ class RunFolder:
     """What is on disk of one run; `identity` is the hash of all that its results depend on."""
 
     def __init__(self, path: Path, identity: str) -> None:
-        self._path = path
-        self._check(identity)
+        self._path, self._identity = path, identity
+        self._check()
         self.last_step = self._last_checkpoint()
 
-    def _check(self, identity: str) -> None:
-        """Takes an empty folder for this run; refuses that of another."""
-        self._path.mkdir(parents=True, exist_ok=True)
+    def _check(self) -> None:
+        """Refuses the folder of another run."""
         file = self._path / "identity"
-        if not file.exists():
-            _write(file, identity)
-        elif file.read_text("ascii") != identity:
+        if file.exists() and file.read_text("utf-8", errors="replace") != self._identity:
             raise BadInput(
                 f"{self._path} holds this run under another config: give another --out, or remove it to run it anew"
             )
@@ -58,18 +57,28 @@ class RunFolder:
         return self._path / "work"
 
     def _last_checkpoint(self) -> int:
-        steps = [int(folder.name.removeprefix("checkpoint-")) for folder in self._path.glob("checkpoint-*")]
-        return max(steps, default=_NOTHING_DONE)
+        numbers = [folder.name.removeprefix("checkpoint-") for folder in self._path.glob("checkpoint-*")]
+        return max((int(number) for number in numbers if number.isdecimal()), default=_NOTHING_DONE)
 
     def begin(self, start: Path) -> None:
         """Lays out the method's folder as of the last checkpoint, or from `start`; forgets what came after it."""
         source = start if self.last_step == _NOTHING_DONE else self._path / f"checkpoint-{self.last_step}"
-        _copy(source, self.work)
         kept = [row for row in read_rows(self._path) if row["step"] <= self.last_step]
-        _write(self._path / "rows.jsonl", "".join(_line(row) for row in kept))
+        lost = set(range(self.last_step + 1)) - {row["step"] for row in kept if row["phase"] == "after"}
+        if lost:
+            raise Damaged(f"{self._path / 'rows.jsonl'} has lost step {min(lost)}: remove {self._path} to run it anew")
+        with disk_errors(self._path):
+            self._path.mkdir(parents=True, exist_ok=True)
+            _write(self._path / "identity", self._identity)
+            _copy(source, self.work)
+            _write(self._path / "rows.jsonl", "".join(_line(row) for row in kept))
 
     def add(self, row: Row, predictions: Predictions) -> None:
         """Keeps a row and the predictions that it sums up."""
+        with disk_errors(self._path):
+            self._add(row, predictions)
+
+    def _add(self, row: Row, predictions: Predictions) -> None:
         file = self._path / "predictions" / f"{row['step']:02d}-{row['phase']}.npz"
         file.parent.mkdir(exist_ok=True)
         partial = file.with_suffix(".partial")
@@ -83,14 +92,16 @@ class RunFolder:
 
     def checkpoint(self, step: int) -> None:
         """Keeps the method as it is after `step`; its folder must hold all of it."""
-        _copy(self.work, self._path / f"checkpoint-{step}")
+        with disk_errors(self._path):
+            _copy(self.work, self._path / f"checkpoint-{step}")
         if self.last_step != _NOTHING_DONE:
             shutil.rmtree(self._path / f"checkpoint-{self.last_step}")
         self.last_step = step
 
     def finish(self) -> None:
         """All steps are done: weights and memory go, rows and predictions stay."""
-        _write(self._path / "done", "")
+        with disk_errors(self._path):
+            _write(self._path / "done", "")
         for folder in (self.work, *self._path.glob("checkpoint-*")):
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -102,10 +113,11 @@ class RunFolder:
 def read_rows(path: Path) -> list[Row]:
     """The rows of a run's folder; a last line that was cut off by a crash is left out."""
     file = path / "rows.jsonl"
-    lines = file.read_text("utf-8").splitlines(keepends=True) if file.exists() else []
     try:
-        return [json.loads(line) for line in lines if line.endswith("\n")]
-    except ValueError as error:
+        lines = file.read_text("utf-8").splitlines(keepends=True) if file.exists() else []
+        rows = [json.loads(line) for line in lines if line.endswith("\n")]
+        return [row | {"step": int(row["step"]), "phase": str(row["phase"])} for row in rows]
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise Damaged(f"{file} is damaged: remove {path} to run it anew") from error
 
 
@@ -130,7 +142,11 @@ def _copy(source: Path, target: Path) -> None:
     partial = target.with_name(f".{target.name}.partial")
     for leftover in (partial, target):
         shutil.rmtree(leftover, ignore_errors=True)
-    shutil.copytree(source, partial, ignore=shutil.ignore_patterns("*-shm", "lock"))
+    try:
+        shutil.copytree(source, partial, ignore=shutil.ignore_patterns("*-shm", "lock"))
+    except shutil.Error as error:  # a list of all that went wrong, as text
+        full = f"[Errno {errno.ENOSPC}]" in str(error)
+        raise OSError(errno.ENOSPC if full else errno.EIO, "a copy failed") from error
     partial.rename(target)
 
 

@@ -105,3 +105,26 @@ def test_a_second_process_waits_for_the_first(learner: Siesta, train: Split, mon
     assert len(coded(train, learner.pipeline).codes) == 20
     assert len(waited) == 2
     lock.release()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("codes", None),
+        ("codes", b"short"),
+        ("done.json", b"garbage"),
+        ("done.json", b"{}"),
+        ("done.json", b'{"seconds": 1, "code_bytes": 0}'),
+    ],
+)
+@pytest.mark.parametrize("progress", [None, b"{}", b"[]", b'{"done": 6, "seconds": 1, "code_bytes": 32}'])
+def test_a_damaged_cache_is_made_anew(
+    learner: Siesta, train: Split, name: str, content: bytes | None, progress: bytes | None
+) -> None:
+    whole = np.array(coded(train, learner.pipeline).codes)
+    (folder,) = cache_folder().iterdir()
+    for file, data in ((name, content), ("progress.json", progress)):
+        (folder / file).unlink()
+        if data is not None:
+            (folder / file).write_bytes(data)
+    assert (coded(train, learner.pipeline).codes == whole).all()

@@ -104,6 +104,10 @@ WRONG = [
     ("[orders.iid]", "[orders.random]", "orders.random: there is no order 'random'"),
     ('name = "toy"', "name = toy", "is not TOML"),
     ('name = "toy"', 'name = "toy"\nseeds = []', "seeds: .*at least 1"),
+    ('name = "toy"', 'name = "../toy"', "name: .*pattern"),
+    ("[methods.ncm]", '[methods."../ncm"]', "methods: '../ncm' is no name"),
+    ("[orders.iid]", '[orders."i-id"]', "orders: 'i-id' is no name"),
+    ('name = "toy"', 'name = "toy"\nseeds = [true]', "seeds.0: .*integer"),
     ('name = "toy"', 'name = "toy"\nseeds = [-1]', "seeds.0: .*0, not -1"),
 ]
 

@@ -141,6 +141,40 @@ def test_runs_under_another_config_are_refused(write_config: WriteConfig, tmp_pa
         rows_of(write_config(), tmp_path / "out", "data.image_size=64", methods=["ncm"])
 
 
+def test_another_image_size_starts_from_a_learner_of_its_own(write_config: WriteConfig, tmp_path: Path) -> None:
+    chosen: dict[str, Any] = {"methods": ["ncm"], "orders": ["iid"]}
+    rows_of(write_config(), tmp_path / "out", **chosen)
+    path = write_config("[methods.ncm]", "[methods.siesta_awake]")
+    (*_, row) = rows_of(path, tmp_path / "out", "data.image_size=64", methods=["siesta_awake"], orders=["iid"])
+    assert row["bytes"]["codes"] == 20 * 8 * 4 * 4
+    assert len(list((tmp_path / "out" / "starts").iterdir())) == 2
+
+
+def test_a_changed_test_set_is_another_run(write_config: WriteConfig, tmp_path: Path, colours: Path) -> None:
+    rows_of(write_config(), tmp_path / "out", methods=["ncm"], orders=["iid"])
+    (colours / "test" / "colour 1" / "1.png").rename(colours / "test" / "colour 2" / "9.png")
+    with pytest.raises(BadInput, match="under another config"):
+        rows_of(write_config(), tmp_path / "out", methods=["ncm"], orders=["iid"])
+
+
+def test_what_cannot_come_to_its_end_is_refused_before_it_begins(write_config: WriteConfig, tmp_path: Path) -> None:
+    path = write_config("[methods.ncm]", "[methods.offline]")
+    for change, words in (
+        ("samples=3", "methods.offline needs all 20 samples and may store 3"),
+        ("network.space=curved", r"methods\.siesta\.network: there is no space 'curved'"),
+        ("network.weights=/nowhere", "no file of weights at /nowhere"),
+        ("network.codec_pictures=/nowhere", "no folder of pictures at /nowhere"),
+        ("network.backbone=vgg", "no backbone 'vgg'"),
+    ):
+        with pytest.raises(BadInput, match=words):
+            rows_of(path, tmp_path / "out", change)
+    assert not (tmp_path / "out").exists()
+    for picture in Path(load_config(path).data.path, "test", "colour 0").iterdir():
+        picture.unlink()
+    with pytest.raises(BadInput, match="no test pictures of the classes of its first step"):
+        rows_of(path, tmp_path / "out", "orders.class_incremental.classes_per_step=1")
+
+
 def test_steps_done_are_counted(write_config: WriteConfig, tmp_path: Path) -> None:
     settings = load_config(write_config(), methods=["ncm"], orders=["iid"])
     dataset = read_dataset(settings)

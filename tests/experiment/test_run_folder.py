@@ -95,3 +95,33 @@ def test_the_folder_of_another_run_is_refused_and_not_touched(tmp_path: Path, st
     with pytest.raises(BadInput, match="under another config"):
         RunFolder(tmp_path / "run", "xyz")
     assert (tmp_path / "run" / "work" / "weights").read_text() == "as they came"
+
+
+@pytest.mark.parametrize("lines", ["", "3\n", "{}\n", '{"step": 0, "phase": "before"}\n', "\udcff\n"])
+def test_rows_that_are_lost_or_broken_are_noticed(tmp_path: Path, start: Path, lines: str) -> None:
+    folder = RunFolder(tmp_path / "run", "abc")
+    folder.begin(start)
+    folder.add(row(0), ANSWERS)
+    folder.checkpoint(0)
+    (tmp_path / "run" / "rows.jsonl").write_text(lines, encoding="utf-8", errors="surrogateescape")
+    with pytest.raises(Damaged, match=r"rows\.jsonl .*remove .* to run it anew"):
+        RunFolder(tmp_path / "run", "abc").begin(start)
+
+
+def test_a_run_that_never_began_leaves_no_trace(tmp_path: Path) -> None:
+    RunFolder(tmp_path / "run", "abc")
+    RunFolder(tmp_path / "run", "xyz")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_full_disk_is_said(tmp_path: Path, start: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = RunFolder(tmp_path / "run", "abc")
+    folder.begin(start)
+
+    def full(*_: object, **__: object) -> None:
+        raise shutil.Error([("a", "b", "[Errno 28] No space left on device")])
+
+    monkeypatch.setattr(shutil, "copytree", full)
+    with pytest.raises(BadInput, match="is full"):
+        folder.checkpoint(0)
+    assert RunFolder(tmp_path / "run", "abc").last_step == -1

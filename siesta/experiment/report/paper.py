@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from siesta.experiment.metrics import Spread
-from siesta.experiment.published import GAINS, TABLES, Row, published
+from siesta.experiment.published import GAINS, TABLES, Row, find_row
 from siesta.experiment.report.groups import Group
 from siesta.experiment.report.numbers import amount, percent
 
@@ -55,11 +55,8 @@ def printed_beside(group: Group) -> Beside | None:
     place = _ELSEWHERE.get((dataset, group.order, group.method))
     if place is None:
         place = _TABLES.get((dataset, group.order), ""), _METHODS.get(group.method, "")
-    try:
-        row = published(*place)
-    except StopIteration:
-        return None
-    return _written(row) if row.printed else None
+    row = find_row(*place)
+    return _written(row) if row is not None and row.printed else None
 
 
 def _written(row: Row) -> Beside:
