@@ -63,15 +63,24 @@ class RunFolder:
     def begin(self, start: Path) -> None:
         """Lays out the method's folder as of the last checkpoint, or from `start`; forgets what came after it."""
         source = start if self.last_step == _NOTHING_DONE else self._path / f"checkpoint-{self.last_step}"
-        kept = [row for row in read_rows(self._path) if row["step"] <= self.last_step]
-        lost = set(range(self.last_step + 1)) - {row["step"] for row in kept if row["phase"] == "after"}
-        if lost:
-            raise Damaged(f"{self._path / 'rows.jsonl'} has lost step {min(lost)}: remove {self._path} to run it anew")
+        kept = self._finished_rows()
         with disk_errors(self._path):
             self._path.mkdir(parents=True, exist_ok=True)
             _write(self._path / "identity", self._identity)
             _copy(source, self.work)
             _write(self._path / "rows.jsonl", "".join(_line(row) for row in kept))
+
+    def _finished_rows(self) -> list[Row]:
+        """The rows of all steps up to the checkpoint; none may be missing."""
+        file = self._path / "rows.jsonl"
+        try:
+            kept = [row for row in read_rows(self._path) if row["step"] <= self.last_step]
+            lost = set(range(self.last_step + 1)) - {row["step"] for row in kept if row["phase"] == "after"}
+        except (KeyError, TypeError) as error:
+            raise Damaged(f"{file} is damaged: remove {self._path} to run it anew") from error
+        if lost:
+            raise Damaged(f"{file} has lost step {min(lost)}: remove {self._path} to run it anew")
+        return kept
 
     def add(self, row: Row, predictions: Predictions) -> None:
         """Keeps a row and the predictions that it sums up."""
@@ -80,7 +89,7 @@ class RunFolder:
 
     def _add(self, row: Row, predictions: Predictions) -> None:
         file = self._path / "predictions" / f"{row['step']:02d}-{row['phase']}.npz"
-        file.parent.mkdir(exist_ok=True)
+        file.parent.mkdir(parents=True, exist_ok=True)
         partial = file.with_suffix(".partial")
         with partial.open("wb") as opened:
             np.savez_compressed(opened, allow_pickle=False, **predictions)
@@ -115,9 +124,8 @@ def read_rows(path: Path) -> list[Row]:
     file = path / "rows.jsonl"
     try:
         lines = file.read_text("utf-8").splitlines(keepends=True) if file.exists() else []
-        rows = [json.loads(line) for line in lines if line.endswith("\n")]
-        return [row | {"step": int(row["step"]), "phase": str(row["phase"])} for row in rows]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        return [json.loads(line) for line in lines if line.endswith("\n")]
+    except (OSError, ValueError) as error:
         raise Damaged(f"{file} is damaged: remove {path} to run it anew") from error
 
 
