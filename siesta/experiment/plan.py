@@ -15,6 +15,7 @@ import torch
 
 from siesta.backbones import BACKBONES, PUBLISHED, RANDOM, make_backbone, make_space
 from siesta.backbones.frozen_norm import with_frozen_norms
+from siesta.codecs import Raw
 from siesta.contracts import Backbone, Ids
 from siesta.data import Dataset, Stream, held_out, load_dataset, make_stream
 from siesta.errors import BadInput
@@ -115,24 +116,25 @@ def _asked(dataset: Dataset) -> str:
 def planned_runs(config: Config, dataset: Dataset) -> list[PlannedRun]:
     """Every run of a config, methods of one order and seed together; what cannot run is refused here."""
     for method in config.methods:
-        _check_network(f"methods.{method.name}.network", method.network)
+        _check_network(f"methods.{method.name}.network", method.network, METHODS[method.kind].codec)
     runs = list(_runs(config, dataset))
     for run in runs:
         _check(run, dataset)
     return runs
 
 
-def _check_network(where: str, network: Network) -> None:
+def _check_network(where: str, network: Network, codec: str) -> None:
     if network.backbone not in BACKBONES:
         raise BadInput(f"{where}: there is no backbone '{network.backbone}': choose one of {', '.join(BACKBONES)}")
     try:
-        make_space(network.space)
+        space = make_space(network.space)
     except BadInput as error:
         raise BadInput(f"{where}: {error}") from None
     if network.weights not in (PUBLISHED, RANDOM) and not Path(network.weights).is_file():
         raise BadInput(f"{where}: there is no file of weights at {network.weights}")
-    if network.codec_pictures is not None and not Path(network.codec_pictures).is_dir():
-        raise BadInput(f"{where}: there is no folder of pictures at {network.codec_pictures}")
+    used = network.codec_pictures if codec != Raw.name or space.centred else None
+    if used is not None and not Path(used).is_dir():
+        raise BadInput(f"{where}: there is no folder of pictures at {used}")
 
 
 def _check(run: PlannedRun, dataset: Dataset) -> None:

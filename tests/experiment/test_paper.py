@@ -176,14 +176,16 @@ def test_what_is_missing_is_said_in_one_sentence(tmp_path: Path, monkeypatch: py
         ({"name": "cub200", "data": data["cub200"], "weights": "random"}, "data/imagenet_base: .*--codec-pictures"),
         ({"name": "aug", "data": data["imagenet"], "methods": ["dytox"]}, "dytox of aug: not here yet"),
         ({"name": "aug", "data": data["imagenet"], "methods": ["dytoxx"]}, "no method 'dytoxx'"),
-        (
-            {"name": "aug", "data": data["cub200"], "weights": "random"},
-            r"REMIND's imagenet_class_order\.txt, is not there",
-        ),
     ):
         with pytest.raises(BadInput, match=words) as caught:
             prepared(**arguments)
         assert "\n" not in str(caught.value)
+
+
+def test_the_order_of_classes_belongs_to_the_data(tmp_path: Path) -> None:
+    (toys.imagenet(tmp_path / "imagenet") / "imagenet_class_order.txt").unlink()
+    with pytest.raises(BadInput, match=r"REMIND's imagenet_class_order\.txt, is not there: put it into .*imagenet$"):
+        prepared("no_aug", tmp_path, "random")
 
 
 def test_methods_that_cannot_run_are_left_out_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
