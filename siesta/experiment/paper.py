@@ -181,7 +181,7 @@ def _lack(method: MethodEntry) -> str | None:
     network = method.network
     if network.weights not in (RANDOM, PUBLISHED) and not Path(network.weights).is_file():
         return (
-            f"are no weights at {network.weights}: give them with --weights; the paper's are not public, "
+            f"are no weights at {network.weights}: give them with --weights; the paper's do not come with siesta, "
             f"--weights {RANDOM} tries it without"
         )
     pictures = network.codec_pictures
