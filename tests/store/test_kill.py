@@ -166,9 +166,10 @@ def test_a_kill_while_learning_loses_nothing_that_was_acknowledged(empty: Path, 
         count = sum(record.taught for record in learner._store.classes())
         assert count in (last, last + 1)
         assert found == taught_states()[count]
-        for number in range(count, count + 3):  # and it goes on
+        further = min(count + 3, SAMPLES)  # a quick machine may be at the end already
+        for number in range(count, further):  # and it goes on
             teach_on(learner, number)
-        assert State.of(learner) == taught_states()[count + 3]
+        assert State.of(learner) == taught_states()[further]
 
 
 @pytest.mark.parametrize("seed", range(6))
