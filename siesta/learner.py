@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -26,11 +26,10 @@ from siesta.engines import choose_engine
 from siesta.errors import BadInput
 from siesta.fitting import base_pictures, fitted_for
 from siesta.head import Head, cosine_logits
-from siesta.heap import freed_memory_kept
 from siesta.images import ImageLike, Pixels, read_image
 from siesta.pipeline import Pipeline, graphs, groups, running, torch_device
 from siesta.policies import DEFAULT_POLICY, make_policy
-from siesta.sleep import DIVERGED, SleepSettings, check_seed, rehearse
+from siesta.sleep import SleepSettings, check_seed, rehearse, rows_of_samples
 from siesta.store import OVERHEAD_BYTES, NewSample, Recent, Snapshot, Store, parse_bytes
 
 __all__ = ["DEFAULT_IMAGE_SIZE", "IN_MEMORY", "Siesta"]
@@ -381,12 +380,12 @@ class Siesta:
         chosen, mix = make_policy(policy), make_augmentation(augment)
         if not len(self._store):
             raise BadInput("there is nothing to sleep on: teach something first")
-        defaults, sleeps = self.pipeline.backbone.defaults, self._store.generation()
-        settings = SleepSettings(
-            rate=defaults.rate * batch_size / 64 if rate is None else rate,
-            layer_decay=defaults.layer_decay if layer_decay is None else layer_decay,
-            dropout=defaults.dropout,
+        sleeps = self._store.generation()
+        settings = SleepSettings.suited(
+            self.pipeline.backbone.defaults,
             batch_size=batch_size,
+            rate=rate,
+            layer_decay=layer_decay,
             momentum=momentum,
             weight_decay=weight_decay,
             mean_share=mean_share,
@@ -395,7 +394,7 @@ class Siesta:
             seed=_mixed(self._store.settings["seed"], sleeps) if seed is None else seed,
         )
         memory, embedded = self._store.memory(), 0
-        rows = _row_of_sample(memory.ids, memory.classes, self._head)
+        rows = rows_of_samples(memory, self._head)
 
         def embed(ids: Ids) -> Iterator[Embedded]:
             nonlocal embedded
@@ -417,12 +416,9 @@ class Siesta:
 
         self._asleep = True
         try:
-            with freed_memory_kept():
-                result = rehearse(with_frozen_norms(top), self._head, picks, load, budget, settings, on_progress, mix)
+            result = rehearse(with_frozen_norms(top), self._head, picks, load, budget, settings, on_progress, mix)
         finally:
             self._asleep = False
-        if not (result.head.is_finite() and all(torch.isfinite(tensor).all() for tensor in top.state_dict().values())):
-            raise BadInput(DIVERGED)
         edge = max(len(result.losses) // 10, 1)
         report = SleepReport(
             generation=sleeps + 1,
@@ -502,17 +498,6 @@ def _cut_for(codec: str, cut: int | None) -> int | None:
     if codec == Raw.name and cut:
         raise BadInput("raw pictures go in below the first layer: leave the cut out")
     return 0 if codec == Raw.name else cut
-
-
-def _row_of_sample(ids: Ids, classes: npt.NDArray[np.int32], head: Head) -> Callable[[Ids], Tensor]:
-    """A function from sample ids to rows of the head."""
-    order = np.argsort(ids)
-    sorted_ids, sorted_rows = ids[order], np.searchsorted(head.class_ids.numpy(), classes[order])
-
-    def rows(wanted: Ids) -> Tensor:
-        return torch.from_numpy(sorted_rows[np.searchsorted(sorted_ids, wanted)])
-
-    return rows
 
 
 def _name(part: object) -> str | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,12 +18,12 @@ from torch.nn import functional as F
 
 from siesta.batch import Batch
 from siesta.budget import Budget, Clock, make_schedule
-from siesta.contracts import Augmentation, Ids, OnProgress
+from siesta.contracts import Augmentation, Ids, Memory, OnProgress, SleepDefaults
 from siesta.errors import BadInput
 from siesta.head import Head, cosine_logits
+from siesta.heap import freed_memory_kept
 
 __all__ = [
-    "DIVERGED",
     "OPTIMIZERS",
     "CosineOutput",
     "Load",
@@ -32,16 +33,24 @@ __all__ = [
     "check_seed",
     "layer_groups",
     "rehearse",
+    "rows_of_samples",
     "train_step",
 ]
 
 _LARGEST_BATCH = 65_536
 _FADE = 0.03  # how much a step at the maximal rate fades what was seen before it
-DIVERGED = "the sleep diverged and was dropped, the learner is as before: use a lower learning rate"
+_DIVERGED = "the sleep diverged and was dropped, the learner is as before: use a lower learning rate"
 _MIX = 3  # purpose number of the random stream that augmentation draws from
 
 Load = Callable[[Ids], tuple[Ids, Tensor, Tensor]]
 """Ids (B,) -> those still stored (B',), their latents (B', d, r, s) and their head rows (B',)."""
+
+
+def rows_of_samples(memory: Memory, head: Head) -> Callable[[Ids], Tensor]:
+    """A function from sample ids (B,) to rows of the head (B,)."""
+    order = np.argsort(memory.ids)
+    ids, rows = memory.ids[order], np.searchsorted(head.class_ids.numpy(), memory.classes[order])
+    return lambda wanted: torch.from_numpy(rows[np.searchsorted(ids, wanted)])
 
 
 def check_seed(seed: int) -> None:
@@ -70,6 +79,19 @@ class SleepSettings:
     seed: int = 0
     schedule: str = "one_cycle"
     optimizer: str = "sgd"
+
+    @classmethod
+    def suited(
+        cls, network: SleepDefaults, *, batch_size: int, rate: float | None, layer_decay: float | None, **others: Any
+    ) -> SleepSettings:
+        """The network's own values where None is given; its rate scales with the batch."""
+        return cls(
+            rate=network.rate * batch_size / 64 if rate is None else rate,
+            layer_decay=network.layer_decay if layer_decay is None else layer_decay,
+            dropout=network.dropout,
+            batch_size=batch_size,
+            **others,
+        )
 
     def __post_init__(self) -> None:
         check_seed(self.seed)
@@ -196,6 +218,7 @@ class Rehearsal:
     interrupted: bool
 
 
+@freed_memory_kept()
 def rehearse(
     top: nn.Sequential,
     head: Head,
@@ -234,7 +257,7 @@ def rehearse(
             batch = Batch.of(latents, rows, augment, mixing)
             loss, features = train_step(top, output, optimizer, batch, settings.dropout, noise)
             if not math.isfinite(loss):
-                raise BadInput(DIVERGED)
+                raise BadInput(_DIVERGED)
             recollection.add(features, batch, share)
             done.append((ids, len(batch.rows), loss))
             clock.tick(len(batch.rows), len(picked) // taken)
@@ -251,6 +274,8 @@ def rehearse(
         norm = float(top(latents).norm(dim=1).mean())
     vectors = recollection.blend(output.vectors.detach(), settings.mean_share).cpu()
     consolidated = head.consolidated(vectors, float(output.scale.detach()), norm)
+    if not (consolidated.is_finite() and all(torch.isfinite(weights).all() for weights in top.parameters())):
+        raise BadInput(_DIVERGED)
     rehearsed, updates, losses = zip(*done, strict=True)
     return Rehearsal(consolidated, sum(updates), np.concatenate(rehearsed), list(losses), interrupted)
 

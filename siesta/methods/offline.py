@@ -24,7 +24,7 @@ from siesta.methods.crops import random_crop, random_flip
 from siesta.methods.home import Home, chunks
 from siesta.methods.settings import MethodSettings
 from siesta.policies import Uniform
-from siesta.sleep import DIVERGED, Load, SleepSettings, rehearse
+from siesta.sleep import Load, SleepSettings, rehearse, rows_of_samples
 from siesta.store import NewSample
 
 __all__ = ["Offline", "OfflineSettings", "OfflineWhole"]
@@ -126,18 +126,16 @@ class Offline:
             result = rehearse(network, head, picks, load, budget, settings, on_progress, mix)
         if result.interrupted:
             raise KeyboardInterrupt
-        if not (result.head.is_finite() and all(torch.isfinite(some).all() for some in top.state_dict().values())):
-            raise BadInput(DIVERGED)
         self._trained, self._head = dict(top.state_dict()), result.head
         home.trained("sleep", result.updates)
 
     def _sleep_settings(self, seed: int) -> SleepSettings:
-        asked, defaults = self._settings, self._home.pipeline.backbone.defaults
-        return SleepSettings(
-            rate=defaults.rate * asked.batch_size / 64 if asked.rate is None else asked.rate,
-            layer_decay=defaults.layer_decay if asked.layer_decay is None else asked.layer_decay,
-            dropout=defaults.dropout,
+        asked = self._settings
+        return SleepSettings.suited(
+            self._home.pipeline.backbone.defaults,
             batch_size=asked.batch_size,
+            rate=asked.rate,
+            layer_decay=asked.layer_decay,
             momentum=asked.momentum,
             weight_decay=asked.weight_decay,
             mean_share=0.0,
@@ -152,15 +150,14 @@ class Offline:
 
     def _loader(self, memory: Memory, head: Head, rng: np.random.Generator) -> Load:
         """What gives the rehearsal loop latents and rows of ids; nothing goes while it trains."""
-        order = np.argsort(memory.ids)
+        rows = rows_of_samples(memory, head)
         (crops,) = rng.spawn(1)  # a stream of its own: picks draw from the other
-        ids, rows = memory.ids[order], np.searchsorted(head.class_ids.numpy(), memory.classes[order])
 
         def load(picked: Ids) -> tuple[Ids, Tensor, Tensor]:
             latents = self._home.pipeline.decode(self._home.store.get(picked)[1])
             if self._settings.augment == _CROP_FLIP:
                 latents = random_flip(random_crop(latents, crops, _SMALLEST), crops)
-            return picked, latents, torch.from_numpy(rows[np.searchsorted(ids, picked)])
+            return picked, latents, rows(picked)
 
         return load
 
