@@ -44,7 +44,7 @@ def _compared(learner: Siesta, config: dict[str, Any]) -> Iterator[Row]:
     def asleep() -> None:
         learner.sleep(updates=STEPS * BATCH, batch_size=BATCH, rate=1e-6)
 
-    ours, theirs = alternate(asleep, eager, repeats=2)
+    ours, theirs = alternate(asleep, eager, repeats=3)
     updates = STEPS * BATCH
     yield row("sleep_rate", updates / ours, "updates/s", **config)
     yield row("sleep_over_eager", theirs / ours, "x", ">= 1.3", **config)

@@ -26,7 +26,7 @@ __all__ = ["Base", "Config", "Data", "MethodEntry", "Network", "OrderEntry", "lo
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
 class Data(_Part):
@@ -85,15 +85,15 @@ class _File(_Part):
     """
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$")]
-    seeds: Annotated[tuple[Annotated[int, Field(ge=0, lt=2**63, strict=True)], ...], Field(min_length=1)] = (0,)
+    seeds: Annotated[tuple[Annotated[int, Field(ge=0, lt=2**63)], ...], Field(min_length=1, strict=False)] = (0,)
     samples: Annotated[int, Field(ge=1)] | None = None
     data: Data
     network: Network = Network()
     base: Base | None = None
     orders: Annotated[dict[str, dict[str, Any]], Field(min_length=1)]
     methods: Annotated[dict[str, dict[str, Any]], Field(min_length=1)]
-    shows: tuple[str, ...] = ()
-    published: dict[str, dict[str, tuple[str, str]]] = {}
+    shows: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    published: dict[str, dict[str, Annotated[tuple[str, str], Field(strict=False)]]] = {}
     later: dict[str, dict[str, Any]] = {}
 
 
@@ -300,7 +300,10 @@ def _sentence(error: ValidationError, where: str = "") -> str:
         return f"{key}: {first['ctx']['error']}"
     if first["type"] == "missing":
         return f"the key '{key}' is missing"
-    return f"{key}: {first['msg'][0].lower()}{first['msg'][1:]}, not {first['input']!r}"
+    wanted = _WANTED.get(first["type"])
+    if wanted is None:
+        return f"{key}: {first['msg'][0].lower()}{first['msg'][1:]}, not {first['input']!r}"
+    return f"{key} must be {wanted.format_map(first.get('ctx', {}))}, not {first['input']!r}"
 
 
 def _meant(key: str) -> str:
@@ -310,4 +313,19 @@ def _meant(key: str) -> str:
     return f": did you mean '{close[0]}'?" if close else ": remove it"
 
 
+_WANTED = {
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "string_type": "text in quotes",
+    "bool_type": "true or false",
+    "dict_type": "a table of keys",
+    "model_type": "a table of keys",
+    "tuple_type": "a list",
+    "greater_than": "more than {gt}",
+    "greater_than_equal": "{ge} or more",
+    "less_than": "less than {lt}",
+    "less_than_equal": "{le} or less",
+    "literal_error": "{expected}",
+}
 _KEYS = {name for part in (_File, Data, Network, Base) for name in part.model_fields}

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from siesta.contracts import Codes, Ids, Method, Progress
 from siesta.data import Dataset
+from siesta.errors import Damaged
 from siesta.experiment.codes import Coded, coded
 from siesta.experiment.metrics import Predictions
 from siesta.experiment.plan import PlannedRun
@@ -77,13 +78,22 @@ def steps_done(planned: PlannedRun, out: Path) -> int:
     return len(planned.stream.ends) if folder.done else folder.last_step + 1
 
 
+@contextmanager
+def _made_anew(path: Path) -> Iterator[None]:
+    """A damaged learner is restored from a copy by its owner; in an experiment it is better made again."""
+    try:
+        yield
+    except Damaged as error:
+        raise Damaged(f"{str(error).partition(': ')[0]}: remove {path} to make it anew") from error
+
+
 class _Run:
     """One run on its way."""
 
     def __init__(self, planned: PlannedRun, dataset: Dataset, folder: RunFolder, out: Path, on_stage: OnStage) -> None:
         self._planned, self._dataset, self._folder, self._on_stage = planned, dataset, folder, on_stage
         self._start = start_for(planned, dataset, out, self._say)
-        with closing(Store.open(self._start, read_only=True)) as store:
+        with _made_anew(self._start), closing(Store.open(self._start, read_only=True)) as store:
             pipeline = Pipeline.of(store)
             self._train = self._coded("train", pipeline)
             self._test = self._coded("test", pipeline)
@@ -101,7 +111,8 @@ class _Run:
         """Goes through the steps that no checkpoint covers."""
         self._folder.begin(self._start)
         self._asked = sum(row["n"] for row in self._folder.rows())
-        method = self._planned.kind.make(self._folder.work, self._planned.method.settings, self._planned.seed)
+        with _made_anew(self._folder.path):
+            method = self._planned.kind.make(self._folder.work, self._planned.method.settings, self._planned.seed)
         with closing(method):
             for number, indices in enumerate(self._planned.stream.steps()):
                 if number > self._folder.last_step:

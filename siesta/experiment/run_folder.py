@@ -34,89 +34,89 @@ class RunFolder:
     """What is on disk of one run; `identity` is the hash of all that its results depend on."""
 
     def __init__(self, path: Path, identity: str) -> None:
-        self._path, self._identity = path, identity
+        self.path, self._identity = path, identity
         self._check()
         self.last_step = self._last_checkpoint()
 
     def _check(self) -> None:
         """Refuses the folder of another run."""
-        file = self._path / "identity"
+        file = self.path / "identity"
         if file.exists() and file.read_text("utf-8", errors="replace") != self._identity:
             raise BadInput(
-                f"{self._path} holds this run under another config: give another --out, or remove it to run it anew"
+                f"{self.path} holds this run under another config: give another --out, or remove it to run it anew"
             )
 
     @property
     def done(self) -> bool:
         """True once all of its steps are."""
-        return (self._path / "done").exists()
+        return (self.path / "done").exists()
 
     @property
     def work(self) -> Path:
         """Where the method lives while it runs."""
-        return self._path / "work"
+        return self.path / "work"
 
     def _last_checkpoint(self) -> int:
-        numbers = [folder.name.removeprefix("checkpoint-") for folder in self._path.glob("checkpoint-*")]
+        numbers = [folder.name.removeprefix("checkpoint-") for folder in self.path.glob("checkpoint-*")]
         return max((int(number) for number in numbers if number.isdecimal()), default=_NOTHING_DONE)
 
     def begin(self, start: Path) -> None:
         """Lays out the method's folder as of the last checkpoint, or from `start`; forgets what came after it."""
-        source = start if self.last_step == _NOTHING_DONE else self._path / f"checkpoint-{self.last_step}"
+        source = start if self.last_step == _NOTHING_DONE else self.path / f"checkpoint-{self.last_step}"
         kept = self._finished_rows()
-        with disk_errors(self._path):
-            self._path.mkdir(parents=True, exist_ok=True)
-            _write(self._path / "identity", self._identity)
+        with disk_errors(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+            _write(self.path / "identity", self._identity)
             _copy(source, self.work)
-            _write(self._path / "rows.jsonl", "".join(_line(row) for row in kept))
+            _write(self.path / "rows.jsonl", "".join(_line(row) for row in kept))
 
     def _finished_rows(self) -> list[Row]:
         """The rows of all steps up to the checkpoint; none may be missing."""
-        file = self._path / "rows.jsonl"
+        file = self.path / "rows.jsonl"
         try:
-            kept = [row for row in read_rows(self._path) if row["step"] <= self.last_step]
+            kept = [row for row in read_rows(self.path) if row["step"] <= self.last_step]
             lost = set(range(self.last_step + 1)) - {row["step"] for row in kept if row["phase"] == "after"}
         except (KeyError, TypeError) as error:
-            raise Damaged(f"{file} is damaged: remove {self._path} to run it anew") from error
+            raise Damaged(f"{file} is damaged: remove {self.path} to run it anew") from error
         if lost:
-            raise Damaged(f"{file} has lost step {min(lost)}: remove {self._path} to run it anew")
+            raise Damaged(f"{file} has lost step {min(lost)}: remove {self.path} to run it anew")
         return kept
 
     def add(self, row: Row, predictions: Predictions) -> None:
         """Keeps a row and the predictions that it sums up."""
-        with disk_errors(self._path):
+        with disk_errors(self.path):
             self._add(row, predictions)
 
     def _add(self, row: Row, predictions: Predictions) -> None:
-        file = self._path / "predictions" / f"{row['step']:02d}-{row['phase']}.npz"
+        file = self.path / "predictions" / f"{row['step']:02d}-{row['phase']}.npz"
         file.parent.mkdir(parents=True, exist_ok=True)
         partial = file.with_suffix(".partial")
         with partial.open("wb") as opened:
             np.savez_compressed(opened, allow_pickle=False, **predictions)
         partial.rename(file)
-        with (self._path / "rows.jsonl").open("a", encoding="utf-8") as opened:
+        with (self.path / "rows.jsonl").open("a", encoding="utf-8") as opened:
             opened.write(_line(row))
             opened.flush()
             os.fsync(opened.fileno())
 
     def checkpoint(self, step: int) -> None:
         """Keeps the method as it is after `step`; its folder must hold all of it."""
-        with disk_errors(self._path):
-            _copy(self.work, self._path / f"checkpoint-{step}")
+        with disk_errors(self.path):
+            _copy(self.work, self.path / f"checkpoint-{step}")
         if self.last_step != _NOTHING_DONE:
-            shutil.rmtree(self._path / f"checkpoint-{self.last_step}")
+            shutil.rmtree(self.path / f"checkpoint-{self.last_step}")
         self.last_step = step
 
     def finish(self) -> None:
         """All steps are done: weights and memory go, rows and predictions stay."""
-        with disk_errors(self._path):
-            _write(self._path / "done", "")
-        for folder in (self.work, *self._path.glob("checkpoint-*")):
+        with disk_errors(self.path):
+            _write(self.path / "done", "")
+        for folder in (self.work, *self.path.glob("checkpoint-*")):
             shutil.rmtree(folder, ignore_errors=True)
 
     def rows(self) -> list[Row]:
         """The rows so far."""
-        return read_rows(self._path)
+        return read_rows(self.path)
 
 
 def read_rows(path: Path) -> list[Row]:

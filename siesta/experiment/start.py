@@ -31,8 +31,11 @@ def start_for(run: PlannedRun, dataset: Dataset, out: Path, say: Say) -> Path:
         partial = folder.with_name(f"{folder.name}.partial")
         shutil.rmtree(partial, ignore_errors=True)
         folder.parent.mkdir(parents=True, exist_ok=True)
-        _make(run, dataset, partial, say)
-        partial.rename(folder)
+        try:
+            _make(run, dataset, partial, say)
+            partial.rename(folder)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
     return folder
 
 

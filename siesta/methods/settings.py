@@ -12,7 +12,7 @@ __all__ = ["MethodSettings", "OnlineSettings"]
 class MethodSettings(BaseModel):
     """Settings of a method: a key that it does not have is an error, and none changes while it runs."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
     def planned_updates(self, sizes: Sequence[int]) -> int:
         """Updates that steps of these sizes will take, a few fewer while the memory is still small; here none."""

@@ -3,6 +3,8 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from siesta.errors import BadInput, Busy
+from siesta.errors import BadInput, Busy, Damaged
 from siesta.experiment import Stage, load_config, locked, planned_runs, read_dataset, run_all, steps_done
 from siesta.experiment.metrics import Predictions
 from siesta.experiment.run_folder import read_predictions
@@ -186,6 +188,32 @@ def test_steps_done_are_counted(write_config: WriteConfig, tmp_path: Path) -> No
     assert steps_done(planned, tmp_path / "out") == 1
     list(run_all([planned], dataset, tmp_path / "out"))
     assert steps_done(planned, tmp_path / "out") == 2
+
+
+def test_damaged_starts_and_checkpoints_say_what_to_remove(write_config: WriteConfig, tmp_path: Path) -> None:
+    settings, out = load_config(write_config(), methods=["siesta"], orders=["class_incremental"]), tmp_path / "out"
+    dataset = read_dataset(settings)
+    list(itertools.islice(run_all(planned_runs(settings, dataset), dataset, out), 3))  # one step and a half
+    run = out / "runs" / "siesta-class_incremental-0"
+    for folder, removed in ((run / "checkpoint-0", run), (next((out / "starts").iterdir()),) * 2):
+        (folder / "store.sqlite").write_bytes(b"nothing of it")
+        with pytest.raises(Damaged, match=rf"damaged.*: remove {re.escape(str(removed))} to make it anew"):
+            rows_of(write_config(), out, methods=["siesta"], orders=["class_incremental"])
+        shutil.rmtree(removed)
+    assert len(rows_of(write_config(), out, methods=["siesta"], orders=["class_incremental"])) == 4
+
+
+def test_a_start_that_was_not_finished_leaves_nothing(
+    write_config: WriteConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("siesta.experiment.start.train_base", interrupted)
+    path = write_config("classes_per_step = 2", "classes_per_step = 2\nbase_classes = 2\n\n[base]\nepochs = 1")
+    with pytest.raises(KeyboardInterrupt):
+        rows_of(path, tmp_path / "out", methods=["siesta"], orders=["class_incremental"])
+    assert list((tmp_path / "out" / "starts").iterdir()) == []
 
 
 def test_one_process_at_a_time(tmp_path: Path) -> None:
