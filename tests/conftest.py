@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from PIL import Image
 
 settings.register_profile("siesta", derandomize=True, deadline=None)  # the same examples in every run
 settings.load_profile("siesta")
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that starts us in the background has it ignored
 
 MakePictures = Callable[..., Path]
 

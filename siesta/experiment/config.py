@@ -322,10 +322,10 @@ _WANTED = {
     "dict_type": "a table of keys",
     "model_type": "a table of keys",
     "tuple_type": "a list",
-    "greater_than": "more than {gt}",
-    "greater_than_equal": "{ge} or more",
-    "less_than": "less than {lt}",
-    "less_than_equal": "{le} or less",
+    "greater_than": "more than {gt:g}",
+    "greater_than_equal": "{ge:g} or more",
+    "less_than": "less than {lt:g}",
+    "less_than_equal": "{le:g} or less",
     "literal_error": "{expected}",
 }
 _KEYS = {name for part in (_File, Data, Network, Base) for name in part.model_fields}

@@ -93,7 +93,7 @@ WRONG = [
     ("image_size = 32", 'image_size = "big"', "data.image_size must be a whole number, not 'big'"),
     ("image_size = 32", "image_size = 32.0", "data.image_size must be a whole number, not 32.0"),
     ("image_size = 32", "image_size = 32\nheld_out = nan", "data.held_out must be a finite number, not nan"),
-    ("image_size = 32", "image_size = 32\npath = 5", "data.path must be text in quotes, not 5"),
+    ('dataset = "image_folder"', "dataset = 5", "data.dataset must be text in quotes, not 5"),
     ('dataset = "image_folder"', 'dataset = "imagefolder"', "no dataset 'imagefolder'.*image_folder"),
     ('dataset = "image_folder"', "", "'data.dataset' is missing"),
     ("updates = 16", "updates = -1", "methods.siesta.updates must be 0 or more, not -1"),

@@ -212,7 +212,7 @@ def test_a_start_that_was_not_finished_leaves_nothing(
     monkeypatch.setattr("siesta.experiment.start.train_base", interrupted)
     path = write_config("classes_per_step = 2", "classes_per_step = 2\nbase_classes = 2\n\n[base]\nepochs = 1")
     with pytest.raises(KeyboardInterrupt):
-        rows_of(path, tmp_path / "out", methods=["siesta"], orders=["class_incremental"])
+        rows_of(path, tmp_path / "out", "data.image_size=96", methods=["siesta"], orders=["class_incremental"])
     assert list((tmp_path / "out" / "starts").iterdir()) == []
 
 
