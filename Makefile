@@ -3,7 +3,7 @@ PYTHON ?= python3
 PIP_ARGS ?=
 BIN := .venv/bin
 
-.PHONY: demo test test-slow bench check format clean
+.PHONY: demo test test-slow bench results check format clean
 
 demo: .venv/.demo-ready
 	$(BIN)/siesta demo
@@ -16,6 +16,9 @@ test-slow: .venv/.dev-ready
 
 bench: .venv/.dev-ready
 	$(BIN)/python -m benchmarks
+
+results: .venv/.dev-ready  # every table and figure of README and docs, from results/
+	$(BIN)/python -m scripts.results
 
 check: .venv/.dev-ready
 	$(BIN)/ruff format --check .

@@ -1,7 +1,4 @@
-"""Runs the demo on three seeds; writes results/demo.jsonl and the picture of the first one, docs/demo.png.
-
-python scripts/demo_results.py
-"""
+"""Runs the demo on three seeds and writes results/demo.jsonl: python scripts/demo_results.py."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from siesta.demo import BATCH_SIZE, IMAGE_SIZE, UPDATES, draw, tour
+from siesta.demo import BATCH_SIZE, IMAGE_SIZE, UPDATES, tour
 from siesta.provenance import provenance
 
 ROOT = Path(__file__).parent.parent
@@ -32,8 +29,6 @@ def main() -> None:
             for step in steps
         ]
         Console().print(f"seed {seed}: {steps[-1].before_sleep:.1f} -> {steps[-1].after_sleep:.1f} % in {seconds} s")
-        if seed == SEEDS[0]:
-            draw(steps, ROOT / "docs" / "demo.png")
     (ROOT / "results" / "demo.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 

@@ -15,7 +15,7 @@ RESULTS = sorted((ROOT / "results").rglob("*.jsonl"))
 
 def test_readme_and_results_agree() -> None:
     done = subprocess.run(
-        [sys.executable, "scripts/readme_tables.py", "--check"], cwd=ROOT, capture_output=True, text=True
+        [sys.executable, "-m", "scripts.results", "--check"], cwd=ROOT, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
 

@@ -1,15 +1,13 @@
-"""Writes the measured tables of README.md and docs/ from results/: python scripts/readme_tables.py [--check]."""
+"""Tables of what was measured on this machine: the demo, ten birds, the benchmarks."""
 
 from __future__ import annotations
 
-import argparse
 import json
-import re
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from statistics import mean
 from typing import Any
+
+__all__ = ["ROOT", "bench", "birds", "demo", "headlines", "rows_of", "table"]
 
 ROOT = Path(__file__).parent.parent
 Row = dict[str, Any]
@@ -19,17 +17,6 @@ def rows_of(name: str) -> list[Row]:
     """The rows of a results file."""
     lines = (ROOT / "results" / f"{name}.jsonl").read_text("utf-8").splitlines()
     return [json.loads(line) for line in lines]
-
-
-def runs_of(folder: str) -> dict[str, list[Row]]:
-    """The rows of every archived run below a folder of results, by their path in it."""
-    files = sorted((ROOT / "results" / folder).glob("*/*/rows.jsonl"))
-    return {
-        str(file.parent.relative_to(ROOT / "results" / folder)): [
-            json.loads(line) for line in file.open(encoding="utf-8")
-        ]
-        for file in files
-    }
 
 
 def table(header: list[str], rows: list[list[str]]) -> str:
@@ -65,49 +52,6 @@ def birds() -> str:
     ]
     note = f"`{row['command']}`, {row['date'][:10]}."
     return f"{table(['CUB-200, 224 px', 'ten old classes, top-1 %', 'five new classes, top-1 %'], body)}\n\n{note}"
-
-
-def class_means() -> str:
-    """Spaces and blends, on held-out training pictures: before and after the last sleep, and the mean over steps."""
-    body = []
-    for run, rows in runs_of("studies").items():
-        study = run.split("/")[0]
-        if not study.startswith("class_means-"):
-            continue
-        before, after = ([row for row in rows if row["phase"] == phase] for phase in ("before", "after"))
-        figures = [before[-1]["top1"], after[-1]["top1"], after[-1]["top5"], mean(row["top1"] for row in after)]
-        share = rows[0]["settings"]["mean_share"]
-        body.append([study.removeprefix("class_means-"), f"{share:g}", *(f"{value:.1f}" for value in figures)])
-    header = [
-        "space",
-        "share of means",
-        "before the last sleep",
-        "after it",
-        "after it, top-5",
-        "mean after all sleeps",
-    ]
-    note = f"`siesta run configs/studies/class_means.toml --set network.space=...`, {rows[0]['date'][:10]}."
-    return f"{table(header, body)}\n\n{note}"
-
-
-def small() -> str:
-    """All methods on the small protocol."""
-    body = []
-    for rows in runs_of("cub200_small").values():
-        after = [row for row in rows if row["phase"] == "after"]
-        gains = [
-            f"{row['top1'] - old['top1']:+.1f}"
-            for row in after
-            for old in rows
-            if (old["step"], old["phase"]) == (row["step"], "before")
-        ]
-        last, total = after[-1], sum(after[-1]["bytes"].values())
-        figures = [f"{mean(row[k] for row in after):.1f} / {last[k]:.1f}" for k in ("top1", "top5")]
-        costs = [f"{last['updates']:,}", f"{total / 1e6:.1f}", f"{sum(last['flops'].values()) / 1e12:.1f}"]
-        body.append([last["method"], *figures, ", ".join(gains), *costs])
-    header = ["method", "top-1 mu / alpha", "top-5 mu / alpha", "gains of each sleep", "updates", "MB", "TFLOPs"]
-    note = f"`siesta run configs/cub200_small.toml`, one seed, class after class, {last['date'][:10]}."
-    return f"{table(header, body)}\n\n{note}"
 
 
 HEADLINES = {
@@ -155,36 +99,3 @@ def _bench_note(rows: list[Row]) -> str:
 
 def _short(value: Any) -> str:
     return " / ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-SECTIONS = {
-    "README.md": {"demo": demo, "birds": birds, "headlines": headlines},
-    "docs/performance.md": {"bench": bench},
-    "docs/results.md": {"class_means": class_means, "small": small},
-}
-
-
-def main() -> None:
-    """Rewrites the pages, or with --check says whether they are up to date."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true")
-    options = parser.parse_args()
-    for page, sections in SECTIONS.items():
-        old = (ROOT / page).read_text("utf-8")
-        new = _with_tables(page, old, sections)
-        if options.check and new != old:
-            sys.exit(f"{page} and results/ disagree: run python scripts/readme_tables.py")
-        (ROOT / page).write_text(new, encoding="utf-8")
-
-
-def _with_tables(page: str, text: str, sections: dict[str, Callable[[], str]]) -> str:
-    for name, make in sections.items():
-        match = re.search(f"(<!-- {name} -->\n).*?(<!-- /{name} -->)", text, flags=re.DOTALL)
-        if match is None:
-            sys.exit(f"{page} has no section {name}")
-        text = text[: match.end(1)] + make() + "\n" + text[match.start(2) :]
-    return text
-
-
-if __name__ == "__main__":
-    main()

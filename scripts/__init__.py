@@ -1,0 +1,1 @@
+"""What makes the data and pages that come with the project."""
