@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -71,6 +73,13 @@ class Head:
         """c_k: all samples ever taught of a class."""
         row = self._rows[class_id]
         return int(self._counts[row] + self._recent_counts[row])
+
+    def known(self, class_id: int) -> tuple[int, npt.NDArray[np.float64]]:
+        """What the last sleep knew of a class: samples, and its vector (D,); zeros for one that it did not."""
+        row = self._rows.get(class_id)
+        if row is None:
+            return 0, np.zeros(self._vectors.shape[1])
+        return int(self._counts[row]), self._vectors[row].double().numpy()
 
     def taught(self) -> Tensor:
         """c_k of every class, (K,)."""

@@ -2,45 +2,38 @@
 
 from __future__ import annotations
 
-import copy
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 import torch
-from torch import Tensor, nn
 
 from siesta.augment import make_augmentation
 from siesta.backbones import DEFAULT_BACKBONE, DEFAULT_SPACE, MIN_IMAGE_SIZE, PUBLISHED, make_backbone, make_space
-from siesta.backbones.frozen_norm import with_frozen_norms
 from siesta.budget import Budget
 from siesta.codecs import CODECS, DEFAULT_CODEC, Raw
-from siesta.contracts import Augmentation, Codes, Embedded, Ids, OnProgress, Policy, Prediction, SleepReport
+from siesta.consolidation import Consolidation
+from siesta.contracts import Augmentation, Codes, OnProgress, Policy, Prediction, SleepReport
 from siesta.engines import choose_engine
 from siesta.errors import BadInput
 from siesta.fitting import base_pictures, fitted_for
-from siesta.head import Head, cosine_logits
+from siesta.head import Head
 from siesta.images import ImageLike, Pixels, read_image
 from siesta.pipeline import Pipeline, graphs, groups, running, torch_device
 from siesta.policies import DEFAULT_POLICY, make_policy
-from siesta.sleep import SleepSettings, check_seed, rehearse, rows_of_samples
-from siesta.store import OVERHEAD_BYTES, NewSample, Recent, Snapshot, Store, parse_bytes
+from siesta.sleep import SleepSettings, check_seed
+from siesta.store import OVERHEAD_BYTES, Durability, NewSample, Outdated, Recent, Snapshot, Store, parse_bytes
 
 __all__ = ["DEFAULT_IMAGE_SIZE", "IN_MEMORY", "Siesta"]
 
 IN_MEMORY = ":memory:"
 DEFAULT_IMAGE_SIZE = 224
 _AT_ONCE = 32
-_EMBEDDED_AT_ONCE = 256
 _LARGEST_IMAGE = 1024
-
-_PLAN = 2  # purpose number of the random stream that a policy draws from
 
 
 class Siesta:
@@ -66,6 +59,7 @@ class Siesta:
         """Wakes up what is in a store; use `create` or `open`."""
         self._store = store
         self._asleep = False
+        self._version = store.version()
         snapshot = store.snapshot()
         self.pipeline = Pipeline.of(store, device, engine, snapshot.weights["top"])
         self._take_over(snapshot)
@@ -75,13 +69,27 @@ class Siesta:
         """All of it that lasts."""
         return self._store
 
-    def _load_weights(self) -> None:
+    def _load_weights(self) -> Snapshot:
         """Takes over the generation that the store points at, and what was taught since."""
+        self._version = self._store.version()  # what comes after this look is noticed by the next one
         snapshot = self._store.snapshot()
         self.pipeline.load_top(snapshot.weights["top"])
         self._take_over(snapshot)
+        return snapshot
+
+    def _refresh(self) -> None:
+        """Takes over what other processes did since the last look: taught something, or slept."""
+        version = self._store.version()
+        if version == self._version:
+            return
+        if self._store.generation() != self._generation:
+            self._load_weights()
+        else:
+            self._version = version
+            self._count_in(self._store.recent(record.id for record in self._store.classes()))
 
     def _take_over(self, snapshot: Snapshot) -> None:
+        self._generation = snapshot.generation.number
         self._head = Head.from_state(snapshot.weights["head"])
         self._labels = {record.id: record.label for record in snapshot.classes}
         self._count_in(snapshot.recent)
@@ -179,11 +187,28 @@ class Siesta:
 
     @classmethod
     def open(
-        cls, path: str | Path, *, read_only: bool = False, device: str = "cpu", engine: str | None = None
+        cls,
+        path: str | Path,
+        *,
+        read_only: bool = False,
+        to_sleep: bool = False,
+        durability: Durability = "process",
+        device: str = "cpu",
+        engine: str | None = None,
     ) -> Siesta:
-        """Opens a learner on disk; read-only it can be asked but not taught, and never hinders a writer."""
+        """Opens a learner on disk. What other processes do with it meanwhile, it takes over by itself.
+
+        Args:
+            path: Its folder.
+            read_only: To ask, not to teach; hinders nobody.
+            to_sleep: To sleep, not to teach; another process may go on teaching it.
+            durability: What survives when `learn_one` has returned: "process", the death of this process, or
+                "power", that of the machine too, for which every commit waits for the disk.
+            device: Where torch computes.
+            engine: What runs the network awake, as in `create`.
+        """
         choose_engine(engine, torch_device(device))  # before a writer in this process is closed for the new one
-        store = Store.open(Path(path), read_only=read_only)
+        store = Store.open(Path(path), "read" if read_only else "sleep" if to_sleep else "teach", durability)
         try:
             return cls(store, device, engine)
         except BaseException:
@@ -263,15 +288,18 @@ class Siesta:
         ids: list[int] = []
         for start in range(0, len(codes), _AT_ONCE):
             some = slice(start, start + _AT_ONCE)
-            features = self.pipeline.features(codes[some])
-            ids += self._learn(list(map(NewSample, labels[some], map(bytes, codes[some]), features, keys[some])))
+            ids += self._learn(codes[some], labels[some], keys[some])
         return ids
 
-    def _learn(self, samples: list[NewSample]) -> list[int]:
+    def _learn(self, codes: Codes, labels: Sequence[str], keys: Sequence[int | None]) -> list[int]:
         """Stores samples in one transaction and moves their classes' means."""
+        self._refresh()
+        samples = list(map(NewSample, labels, map(bytes, codes), self.pipeline.features(codes), keys))
         try:
-            stored = self._store.add(samples)
+            stored = self._store.add(samples, self._generation)
             self._count_in(self._store.recent({sample.class_id for sample in stored}))
+        except Outdated:  # a sleep has ended just now, in another process
+            return self._learn(codes, labels, keys)
         except BaseException:
             self._load_weights()  # whatever was interrupted, go on from what is stored
             raise
@@ -303,7 +331,6 @@ class Siesta:
 
     def predict_many(self, images: Iterable[ImageLike], top: int = 5) -> list[Prediction]:
         """The best labels for each picture, in order."""
-        self._check_question(top)
         answers: list[Prediction] = []
         for group in groups(images, _AT_ONCE):
             answers += self.predict_encoded(self.encode(group), top)
@@ -311,6 +338,7 @@ class Siesta:
 
     def predict_encoded(self, codes: Codes, top: int = 5) -> list[Prediction]:
         """`predict_many` for pictures that were encoded before: codes (B, code_bytes)."""
+        self._refresh()
         self._check_question(top)
         self._check_codes(codes)
         answers: list[Prediction] = []
@@ -378,9 +406,6 @@ class Siesta:
         start = time.monotonic()
         budget = Budget.of(updates, seconds, minutes, until)
         chosen, mix = make_policy(policy), make_augmentation(augment)
-        if not len(self._store):
-            raise BadInput("there is nothing to sleep on: teach something first")
-        sleeps = self._store.generation()
         settings = SleepSettings.suited(
             self.pipeline.backbone.defaults,
             batch_size=batch_size,
@@ -391,61 +416,28 @@ class Siesta:
             mean_share=mean_share,
             schedule=schedule,
             optimizer=optimizer,
-            seed=_mixed(self._store.settings["seed"], sleeps) if seed is None else seed,
+            seed=_mixed(self._store.settings["seed"], self._store.generations.newest()) if seed is None else seed,
         )
-        memory, embedded = self._store.memory(), 0
-        rows = rows_of_samples(memory, self._head)
-
-        def embed(ids: Ids) -> Iterator[Embedded]:
-            nonlocal embedded
-            for start in range(0, len(ids), _EMBEDDED_AT_ONCE):
-                some = ids[start : start + _EMBEDDED_AT_ONCE]
-                present, codes = self._store.get(some)
-                embedded += len(codes)
-                if len(codes):
-                    yield self._embed(some[present], codes, rows(some[present]))
-
-        memory = replace(memory, embed=embed)
-        picks = chosen.picks(memory, np.random.default_rng((settings.seed, _PLAN)))
-        top = copy.deepcopy(self.pipeline.backbone.top).to(self.pipeline.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
-
-        def load(picked: Ids) -> tuple[Ids, Tensor, Tensor]:
-            present, codes = self._store.get(picked)
-            ids = picked[present]
-            return ids, self.pipeline.decode(codes), rows(ids).to(self.pipeline.device)
-
-        self._asleep = True
-        try:
-            result = rehearse(with_frozen_norms(top), self._head, picks, load, budget, settings, on_progress, mix)
-        finally:
-            self._asleep = False
-        edge = max(len(result.losses) // 10, 1)
-        report = SleepReport(
-            generation=sleeps + 1,
-            updates=result.updates,
-            seconds=time.monotonic() - start,
-            samples=len(np.unique(result.rehearsed)),
-            embedded=embedded,
-            classes=len(result.head),
-            new_classes=len(memory.new_classes),
-            loss_before=float(np.mean(result.losses[:edge])),
-            loss_after=float(np.mean(result.losses[-edge:])),
-            top_change=_change(self.pipeline.backbone.top, top),
-            interrupted=result.interrupted,
-            settings={"policy": _name(policy), "augment": _name(augment), **vars(settings)},
-        )
-        tensors = {"top": top.state_dict(), "head": result.head.state()}
-        try:
-            self._store.swap(tensors, result.rehearsed, report.as_dict())
-        finally:
-            self._load_weights()
-        return report
-
-    def _embed(self, ids: Ids, codes: npt.NDArray[np.uint8], rows: Tensor) -> Embedded:
-        """Samples with these ids (B,), codes (B, code_bytes) and head rows (B,), as top and head see them now."""
-        features = torch.from_numpy(self.pipeline.features(codes))
-        logits = cosine_logits(features, self._head.weights(), self._head.scale)
-        return Embedded(ids, features.numpy(), logits.numpy(), rows.numpy())
+        with self._store.sleeping():
+            snapshot = self._load_weights()
+            self._asleep = True
+            try:
+                return Consolidation(
+                    self._store,
+                    self.pipeline,
+                    self._head,
+                    snapshot.newest,
+                    budget,
+                    settings,
+                    chosen,
+                    mix,
+                    {"policy": _name(policy), "augment": _name(augment)},
+                    on_progress,
+                    start,
+                ).run()
+            finally:
+                self._asleep = False
+                self._load_weights()
 
     def _old_space(self) -> str:
         """The space of a learner that was made before there was a choice of four."""
@@ -475,7 +467,7 @@ class Siesta:
                 "space": settings.get("space") or self._old_space(),
             },
             "codec": {"name": settings["codec"], "relative_error": settings["codec_error"]},
-            "sleeps": store.reports(),
+            "sleeps": store.generations.reports(),
         }
 
 
@@ -505,10 +497,3 @@ def _name(part: object) -> str | None:
     if part is None or isinstance(part, str):
         return part
     return str(getattr(part, "__name__", type(part).__name__))
-
-
-def _change(old: nn.Module, new: nn.Module) -> float:
-    """|new - old| / |old| over all parameters."""
-    pairs = list(zip(old.parameters(), new.parameters(), strict=True))
-    moved = sum(float((b.detach() - a.detach()).square().sum()) for a, b in pairs)
-    return float((moved / sum(float(a.detach().square().sum()) for a, _ in pairs)) ** 0.5)

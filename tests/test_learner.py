@@ -27,7 +27,7 @@ from siesta.errors import BadInput
 from siesta.head import Head
 from siesta.policies import POLICIES, Uniform
 from siesta.store import Store
-from siesta.store.files import WriterLock
+from siesta.store.files import Lock
 
 Pixels = npt.NDArray[np.uint8]
 COLOURS = {"red": (220, 40, 40), "green": (40, 220, 40), "blue": (40, 40, 220), "grey": (128, 128, 128)}
@@ -279,7 +279,7 @@ def test_readers_see_a_writer_does_not_hinder_them_and_a_second_writer_is_refuse
         stderr=subprocess.PIPE,
         text=True,
     ) as other:
-        assert f"being written by process {os.getpid()}" in other.communicate()[1]
+        assert f"being taught by process {os.getpid()}" in other.communicate()[1]
 
 
 def test_in_one_process_the_newer_writer_takes_over(learner: Siesta, tmp_path: Path) -> None:
@@ -295,7 +295,7 @@ def test_a_forgotten_learner_frees_its_lock(tmp_path: Path) -> None:
     learner = Siesta.create(tmp_path / "x.siesta", image_size=32)
     del learner
     gc.collect()
-    WriterLock(tmp_path / "x.siesta").release()
+    Lock(tmp_path / "x.siesta" / "lock", str).release()
 
 
 def test_graphs_that_are_gone_or_damaged_are_made_again(learner: Siesta, tmp_path: Path) -> None:
@@ -348,8 +348,8 @@ def test_an_interrupt_around_a_commit_leaves_budget_and_means_right(
 ) -> None:
     real = Store._add
 
-    def interrupted(self: Store, samples: object) -> None:
-        real(self, samples)  # type: ignore[arg-type]
+    def interrupted(self: Store, *arguments: object) -> None:
+        real(self, *arguments)  # type: ignore[arg-type]
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Store, "_add", interrupted)

@@ -29,7 +29,7 @@ def slept(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_every_step_is_what_its_part_computes(slept: Path, engine: str) -> None:
-    store = Store.open(slept, read_only=True)
+    store = Store.open(slept, "read")
     pipeline = Pipeline.of(store, engine=engine)
     assert (pipeline.image_size, pipeline.latent_shape, pipeline.device.type) == (32, (80, 2, 2), "cpu")
     backbone, codec = pipeline.backbone, pipeline.codec
@@ -48,7 +48,7 @@ def test_every_step_is_what_its_part_computes(slept: Path, engine: str) -> None:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_new_weights_are_computed_with_at_once(slept: Path, engine: str) -> None:
-    store = Store.open(slept, read_only=True)
+    store = Store.open(slept, "read")
     pipeline = Pipeline.of(store, engine=engine)
     codes = pipeline.encode(PICTURES)
     before, state = pipeline.features(codes), pipeline.backbone.top.state_dict()
@@ -60,7 +60,7 @@ def test_new_weights_are_computed_with_at_once(slept: Path, engine: str) -> None
 
 def test_codes_may_be_read_only_or_a_view(slept: Path) -> None:
     """As SQLite's bytes and slices of a cache are; torch would warn, and a warning is an error here."""
-    store = Store.open(slept, read_only=True)
+    store = Store.open(slept, "read")
     pipeline = Pipeline.of(store)
     codes = pipeline.encode(PICTURES)
     frozen = np.frombuffer(codes.tobytes(), np.uint8).reshape(codes.shape)
@@ -70,7 +70,7 @@ def test_codes_may_be_read_only_or_a_view(slept: Path) -> None:
 
 
 def test_an_impossible_device_or_engine_is_refused(slept: Path) -> None:
-    store = Store.open(slept, read_only=True)
+    store = Store.open(slept, "read")
     with pytest.raises(BadInput, match="torch cannot compute on 'abacus'"):
         Pipeline.of(store, "abacus")
     with pytest.raises(BadInput, match="there is no engine 'tpu'"):

@@ -24,7 +24,7 @@ from siesta.data import Split
 from siesta.errors import BadInput, Busy
 from siesta.images import Pixels, read_image
 from siesta.pipeline import Pipeline
-from siesta.store.files import WriterLock, disk_errors
+from siesta.store.files import Lock, disk_errors
 
 __all__ = ["Coded", "OnCoded", "cache_folder", "coded"]
 
@@ -57,7 +57,7 @@ def coded(split: Split, pipeline: Pipeline, on_coded: OnCoded | None = None) -> 
         folder.mkdir(parents=True, exist_ok=True)
         while _facts(folder, len(split.labels)) is None:
             try:
-                lock = WriterLock(folder)
+                lock = Lock(folder / "lock", lambda pid: f"{folder} is being made by process {pid}")
             except Busy:  # another process is at it
                 time.sleep(_WAIT)
                 continue

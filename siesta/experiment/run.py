@@ -26,7 +26,7 @@ from siesta.experiment.start import start_for
 from siesta.pipeline import Pipeline
 from siesta.provenance import provenance
 from siesta.store import Store
-from siesta.store.files import WriterLock, disk_errors
+from siesta.store.files import Lock, disk_errors
 
 __all__ = ["SCHEMA", "OnStage", "Stage", "locked", "run_all", "steps_done"]
 
@@ -62,7 +62,7 @@ def locked(out: Path) -> Iterator[None]:
     """Makes the folder of an experiment, and keeps other processes from running in it."""
     with disk_errors(out):
         out.mkdir(parents=True, exist_ok=True)
-        lock = WriterLock(out)
+        lock = Lock(out / "lock", lambda pid: f"{out} is being written by process {pid}: wait for it or stop it")
     try:
         yield
     finally:
@@ -93,7 +93,7 @@ class _Run:
     def __init__(self, planned: PlannedRun, dataset: Dataset, folder: RunFolder, out: Path, on_stage: OnStage) -> None:
         self._planned, self._dataset, self._folder, self._on_stage = planned, dataset, folder, on_stage
         self._start = start_for(planned, dataset, out, self._say)
-        with _made_anew(self._start), closing(Store.open(self._start, read_only=True)) as store:
+        with _made_anew(self._start), closing(Store.open(self._start, "read")) as store:
             pipeline = Pipeline.of(store)
             self._train = self._coded("train", pipeline)
             self._test = self._coded("test", pipeline)

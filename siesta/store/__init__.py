@@ -1,13 +1,28 @@
 """Everything that lasts: samples, classes, sums, and which weights are in use."""
 
+from siesta.store.generations import Generation
 from siesta.store.labels import clean_label
 from siesta.store.sizes import format_bytes, parse_bytes
-from siesta.store.store import OVERHEAD_BYTES, ClassRecord, NewSample, Recent, Snapshot, Store
+from siesta.store.store import (
+    DURABILITIES,
+    OVERHEAD_BYTES,
+    ClassRecord,
+    Durability,
+    NewSample,
+    Outdated,
+    Recent,
+    Snapshot,
+    Store,
+)
 
 __all__ = [
+    "DURABILITIES",
     "OVERHEAD_BYTES",
     "ClassRecord",
+    "Durability",
+    "Generation",
     "NewSample",
+    "Outdated",
     "Recent",
     "Snapshot",
     "Store",

@@ -9,7 +9,7 @@ import hashlib
 import os
 import shutil
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from safetensors import SafetensorError
@@ -18,7 +18,7 @@ from torch import Tensor
 
 from siesta.errors import BadInput, Busy, Damaged
 
-__all__ = ["WriterLock", "disk_errors", "folder_bytes", "read_tensors", "replace_folder", "write_tensors"]
+__all__ = ["Lock", "disk_errors", "folder_bytes", "read_tensors", "replace_folder", "write_tensors"]
 
 Tensors = Mapping[str, Tensor]
 
@@ -99,23 +99,24 @@ def folder_bytes(path: Path) -> int:
     return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
 
 
-class WriterLock:
-    """At most one writer a learner; the kernel frees it when the process dies, however it dies."""
+class Lock:
+    """A file that one process holds at a time; the kernel frees it when the process dies, however it dies."""
 
-    def __init__(self, folder: Path) -> None:
-        self._file = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    def __init__(self, file: Path, busy: Callable[[str], str]) -> None:
+        """Takes it, or says `busy` of the process that has it."""
+        self._file = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             owner = os.pread(self._file, 20, 0).decode("ascii", "replace").strip()
             os.close(self._file)
-            raise Busy(f"{folder} is being written by process {owner}: wait for it or stop it") from None
+            raise Busy(busy(owner)) from None
         self._finish = weakref.finalize(self, _unlock, self._file)  # a forgotten learner frees its lock too
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, str(os.getpid()).encode("ascii"), 0)
 
     def release(self) -> None:
-        """Lets the next writer in."""
+        """Lets the next one in."""
         self._finish()
 
 

@@ -11,9 +11,9 @@ from urllib.parse import quote
 
 from siesta.errors import BadInput, Damaged
 
-__all__ = ["FORMAT", "connect", "database_errors", "make_tables", "transaction"]
+__all__ = ["FORMAT", "check_format", "connect", "database_errors", "make_tables", "migrate", "transaction"]
 
-FORMAT = 1
+FORMAT = 2
 """Goes up when a learner's files change in a way that older code would misread."""
 
 _APPLICATION = 0x51E57A  # "SIESTA", as far as hexadecimal goes
@@ -22,12 +22,13 @@ _TABLES = """
 -- what does not change: the learner's settings as JSON
 CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
--- `taught` counts every sample ever learned, `stored` those still in memory
+-- `taught` counts every sample ever learned, `stored` those still in memory, `held` those of them that no sleep sees
 CREATE TABLE classes (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     label TEXT NOT NULL UNIQUE,
     taught INTEGER NOT NULL,
-    stored INTEGER NOT NULL
+    stored INTEGER NOT NULL,
+    held INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX classes_by_stored ON classes (stored DESC, id);
 
@@ -44,7 +45,8 @@ CREATE TABLE samples (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     class_id INTEGER NOT NULL,
     slot INTEGER NOT NULL,
-    rehearsed INTEGER NOT NULL
+    rehearsed INTEGER NOT NULL,
+    held INTEGER NOT NULL DEFAULT 0
 );
 CREATE UNIQUE INDEX samples_by_class ON samples (class_id, slot);
 CREATE TABLE codes (id INTEGER PRIMARY KEY, checksum INTEGER NOT NULL, codes BLOB NOT NULL);
@@ -52,39 +54,72 @@ CREATE TABLE codes (id INTEGER PRIMARY KEY, checksum INTEGER NOT NULL, codes BLO
 -- keys of what was taught under a key, kept after eviction so that it is not taught again
 CREATE TABLE keys (key INTEGER PRIMARY KEY, sample_id INTEGER NOT NULL);
 
--- the newest row is the generation in use; hashes and report are JSON
+-- hashes and report are JSON; without hashes the files are gone; since: the newest sample that is in its head
 CREATE TABLE generations (
     number INTEGER PRIMARY KEY,
     made TEXT NOT NULL,
     hashes TEXT NOT NULL,
+    since INTEGER NOT NULL,
     report TEXT
 );
+CREATE TABLE in_use (id INTEGER PRIMARY KEY CHECK (id = 0), generation INTEGER NOT NULL);
+"""
+
+# the newest row was the one in use, ids of samples have no gaps, and what was taught since the last sleep came last
+_FROM_1 = """
+ALTER TABLE classes ADD COLUMN held INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE samples ADD COLUMN held INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE generations RENAME TO generations_1;
+CREATE TABLE generations (
+    number INTEGER PRIMARY KEY,
+    made TEXT NOT NULL,
+    hashes TEXT NOT NULL,
+    since INTEGER NOT NULL,
+    report TEXT
+);
+INSERT INTO generations SELECT
+    number,
+    made,
+    CASE number WHEN (SELECT max(number) FROM generations_1) THEN hashes ELSE '' END,
+    (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'samples')
+        - (SELECT coalesce(sum(count), 0) FROM recent),
+    report
+FROM generations_1;
+DROP TABLE generations_1;
+CREATE TABLE in_use (id INTEGER PRIMARY KEY CHECK (id = 0), generation INTEGER NOT NULL);
+INSERT INTO in_use SELECT 0, max(number) FROM generations;
 """
 
 
-def connect(file: Path | None, *, read_only: bool) -> sqlite3.Connection:
-    """Opens the database of a learner (None: in memory) with its format unchecked."""
+def connect(file: Path | None, read_only: bool, synchronous: str) -> sqlite3.Connection:
+    """Opens the database of a learner (None: in memory) with its format unchecked.
+
+    Args:
+        file: Where it lies.
+        read_only: Whether nothing will be written.
+        synchronous: What SQLite syncs: "NORMAL" survives the death of the process, "FULL" that of the machine.
+    """
     if file is None:
-        return _prepared(sqlite3.connect(":memory:", isolation_level=None))
+        return _prepared(sqlite3.connect(":memory:", isolation_level=None), synchronous)
     address = f"file:{quote(os.fsencode(file.resolve()))}"
     if not read_only:
-        return _prepared(sqlite3.connect(f"{address}?mode=rwc", uri=True, isolation_level=None))
+        return _prepared(sqlite3.connect(f"{address}?mode=rwc", uri=True, isolation_level=None), synchronous)
     try:
-        return _prepared(sqlite3.connect(f"{address}?mode=ro", uri=True, isolation_level=None))
+        return _prepared(sqlite3.connect(f"{address}?mode=ro", uri=True, isolation_level=None), synchronous)
     except sqlite3.OperationalError:
         # a read-only or full disk has no room for a WAL's shared memory; where no WAL is left, none is needed
         wal = file.with_name(f"{file.name}-wal")
         if wal.exists() and wal.stat().st_size:
             raise
-        return _prepared(sqlite3.connect(f"{address}?immutable=1", uri=True, isolation_level=None))
+        return _prepared(sqlite3.connect(f"{address}?immutable=1", uri=True, isolation_level=None), synchronous)
 
 
-def _prepared(connection: sqlite3.Connection) -> sqlite3.Connection:
+def _prepared(connection: sqlite3.Connection, synchronous: str) -> sqlite3.Connection:
     try:
         connection.execute("PRAGMA page_size = 16384")  # codes of 1.5 KB waste little of a large page
         connection.execute("PRAGMA cache_size = -32768")  # KiB
         connection.execute("PRAGMA busy_timeout = 10000")
-        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute(f"PRAGMA synchronous = {synchronous}")
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except sqlite3.Error:
         connection.close()
@@ -100,14 +135,25 @@ def make_tables(connection: sqlite3.Connection) -> None:
     connection.execute(f"PRAGMA user_version = {FORMAT}")
 
 
-def check_format(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuses what is not a learner, or is newer than this code."""
+def check_format(connection: sqlite3.Connection, path: Path) -> bool:
+    """Whether it has today's format; refuses what is not a learner, or is newer than this code."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if application != _APPLICATION:
         raise BadInput(f"{path} is not a siesta learner: make one with `siesta new`")
     if version > FORMAT:
         raise Damaged(f"{path} has format {version} and this siesta reads up to {FORMAT}: upgrade siesta-learn")
+    return bool(version == FORMAT)
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Brings a learner of an older siesta to today's format, whole or not at all."""
+    with transaction(connection):
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version < FORMAT:  # nobody was quicker
+            for statement in _FROM_1.split(";"):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {FORMAT}")
 
 
 @contextlib.contextmanager

@@ -1,7 +1,8 @@
 """The memory of a learner: one SQLite database, a few tensor files, and a byte budget.
 
 One transaction holds a sample's codes and class, its class's running sum and count, and the eviction it caused;
-nothing half-done is ever visible, and what `add` returned from survives the death of the process.
+nothing half-done is ever visible, and what `add` returned from survives the death of the process, or of the machine.
+One process teaches and one sleeps at a time, maybe another one; any number read.
 """
 
 from __future__ import annotations
@@ -12,32 +13,68 @@ import sqlite3
 import tempfile
 import weakref
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 from torch import Tensor
 
 from siesta.contracts import Ids, Memory
-from siesta.errors import BadInput, Damaged
+from siesta.errors import BadInput, Busy, Damaged
 from siesta.store import files, schema
+from siesta.store.generations import Generation, Generations
 from siesta.store.labels import clean_label
 
-__all__ = ["OVERHEAD_BYTES", "ClassRecord", "NewSample", "Recent", "Snapshot", "Store", "Stored"]
+__all__ = [
+    "DURABILITIES",
+    "OVERHEAD_BYTES",
+    "Access",
+    "ClassRecord",
+    "Durability",
+    "NewSample",
+    "Outdated",
+    "Recent",
+    "Snapshot",
+    "Store",
+    "Stored",
+    "Sums",
+]
 
 OVERHEAD_BYTES = 32
 """What a sample counts in the budget beside its codes: ids, class, counters."""
 
 _EVICTION = 1  # purpose number of the random stream that picks who goes
-_KEPT_GENERATIONS = 2  # the one in use, and the one that a reader may just be opening
+_KEPT_GENERATIONS = 5
+_AT_ONCE = 256  # samples that are embedded together before a generation is used
+_LAST_FEW = 8  # that many may be left to be embedded while nobody can teach
 _DATABASE = "store.sqlite"
 
+Access = Literal["read", "teach", "sleep"]
+"""What a process opens a store for."""
+
+Durability = Literal["process", "power"]
+DURABILITIES: dict[Durability, str] = {"process": "NORMAL", "power": "FULL"}
+"""What survives what: the death of the process, or that of the machine; and what SQLite calls it."""
+
 Tensors = Mapping[str, Tensor]
+
+
+class Outdated(Exception):
+    """Features that another generation made than the one in use: make them again."""
+
+
+class Sums(Protocol):
+    """Sums of z by class, as the top of one generation sees what was taught after it was made."""
+
+    def take(self, classes: npt.NDArray[np.int32], codes: npt.NDArray[np.uint8]) -> None:
+        """Counts samples in: their class ids (B,) and codes (B, code_bytes)."""
+
+    def totals(self, taught: Mapping[int, int]) -> Iterable[tuple[int, int, npt.NDArray[np.float64]]]:
+        """Class id, count and sum (D,), given how many samples of each class were ever taught."""
 
 
 @dataclass(frozen=True)
@@ -80,12 +117,21 @@ class Recent:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A learner at one moment: weights by file name, all classes, and what was taught since the last sleep."""
+    """A learner at one moment.
 
-    generation: int
+    Attributes:
+        generation: The one in use.
+        weights: Its weights, by name of file.
+        classes: All of them.
+        recent: What was taught since it was made.
+        newest: The newest sample of all.
+    """
+
+    generation: Generation
     weights: dict[str, dict[str, Tensor]]
     classes: list[ClassRecord]
     recent: list[Recent]
+    newest: int
 
 
 _writers: weakref.WeakValueDictionary[Path, Store] = weakref.WeakValueDictionary()
@@ -94,12 +140,16 @@ _writers: weakref.WeakValueDictionary[Path, Store] = weakref.WeakValueDictionary
 class Store:
     """Samples under a byte budget. Made by `create`, found again by `open`; `path` None keeps all in RAM."""
 
-    def __init__(self, path: Path | None, connection: sqlite3.Connection, lock: files.WriterLock | None) -> None:
+    def __init__(
+        self, path: Path | None, connection: sqlite3.Connection, access: Access, lock: files.Lock | None = None
+    ) -> None:
         """Takes an open connection; use `create` or `open`."""
         self.path = path
+        self.generations = Generations(path, connection)
         self._connection = connection
-        self._lock = lock
-        self._in_memory: dict[str, Tensors] = {}
+        self._access, self._lock = access, lock
+        self._constant: Mapping[str, Tensors] = {}
+        self._sleeping = False
         try:
             rows = connection.execute("SELECT name, value FROM settings")
             self.settings: dict[str, Any] = {name: json.loads(value) for name, value in rows}
@@ -135,10 +185,11 @@ class Store:
         if int(settings["memory_bytes"]) < need:
             raise BadInput(f"a memory of {settings['memory_bytes']} bytes holds no sample: give at least {need}")
         if path is None:
-            connection = schema.connect(None, read_only=False)
+            connection = schema.connect(None, read_only=False, synchronous="OFF")
             cls._fill(connection, settings, {}, {})
-            store = cls(None, connection, None)
-            store._in_memory = {**constant, **generation}
+            store = cls(None, connection, "teach")
+            store._constant = constant
+            store.generations.kept_in_ram(0, generation)
             return store
         path = path.absolute()
         cls.check_free(path)
@@ -147,8 +198,8 @@ class Store:
             partial = outer / "learner"
             try:
                 hashes = files.replace_folder(partial, constant)
-                first = files.replace_folder(partial / "generations" / _folder(0), generation)
-                connection = schema.connect(partial / _DATABASE, read_only=False)
+                first = files.replace_folder(partial / "generations" / "000000", generation)
+                connection = schema.connect(partial / _DATABASE, read_only=False, synchronous="FULL")
                 cls._fill(connection, settings, hashes, first)
                 connection.close()
                 partial.rename(path)
@@ -177,14 +228,16 @@ class Store:
         rows = [(name, json.dumps(value)) for name, value in {**settings, "hashes": hashes}.items()]
         with schema.transaction(connection):
             connection.executemany("INSERT INTO settings VALUES (?, ?)", rows)
-            connection.execute("INSERT INTO generations VALUES (0, ?, ?, NULL)", (_now(), json.dumps(first)))
+            Generations.first(connection, first)
 
     @classmethod
-    def open(cls, path: Path, *, read_only: bool = False) -> Store:
-        """Opens a store on disk; a second process that wants to write is refused, readers never are.
+    def open(cls, path: Path, access: Access = "teach", durability: Durability = "process") -> Store:
+        """Opens a store on disk; a second process that wants to teach is refused, readers and a sleeper never are.
 
-        In one process the newer writer takes over, so that `x = open(path)` may follow `x = create(path)`.
+        In one process the newer teacher takes over, so that `x = open(path)` may follow `x = create(path)`.
         """
+        if durability not in DURABILITIES:
+            raise BadInput(f"there is no durability '{durability}': choose one of {', '.join(DURABILITIES)}")
         path = path.absolute()
         with files.disk_errors(path):
             if not path.exists():
@@ -192,19 +245,19 @@ class Store:
             if not (path / _DATABASE).is_file():
                 raise BadInput(f"{path} is not a siesta learner: make one with `siesta new`")
         lock = None
-        if not read_only:
+        if access == "teach":
             with files.disk_errors(path):
                 previous = _writers.get(path.resolve())
                 if previous is not None:
                     previous.close()
-                lock = files.WriterLock(path)
+                lock = files.Lock(
+                    path / "lock", lambda pid: f"{path} is being taught by process {pid}: wait for it or stop it"
+                )
         try:
             with schema.database_errors(path):
-                connection = schema.connect(path / _DATABASE, read_only=read_only)
-                schema.check_format(connection, path)
-                store = cls(path, connection, lock)
-                if not read_only:
-                    store._remove_old_generations()
+                store = cls(path, _connected(path, access, durability), access, lock)
+                if access == "teach":
+                    store._tidy()
                     _writers[path.resolve()] = store
         except BaseException:
             if lock is not None:
@@ -212,13 +265,35 @@ class Store:
             raise
         return store
 
-    @property
-    def _read_only(self) -> bool:
-        return self.path is not None and self._lock is None
+    def _tidy(self) -> None:
+        """Removes what a crash left behind, unless somebody sleeps: what looks left behind may then be on its way."""
+        with suppress(Busy), self.sleeping():
+            self.generations.prune(_KEPT_GENERATIONS)
 
-    def _check_writable(self) -> None:
-        if self._read_only:
+    def _check_writable(self, access: Access) -> None:
+        if self._access == "read":
             raise BadInput(f"{self.path} cannot be written to: it was opened read-only")
+        if access == "teach" and self._access != "teach":
+            raise BadInput(f"{self.path} was opened to sleep on: open it to teach it")
+
+    @contextmanager
+    def sleeping(self) -> Iterator[None]:
+        """Inside, generations may be added and used; nobody else sleeps on this store, but teaching goes on."""
+        self._check_writable("sleep")
+        lock = None
+        if self.path is not None:
+            with files.disk_errors(self.path):
+                lock = files.Lock(
+                    self.path / "sleep.lock",
+                    lambda pid: f"{self.path} is asleep already, in process {pid}: wait for it or wake it",
+                )
+        self._sleeping = True
+        try:
+            yield
+        finally:
+            self._sleeping = False
+            if lock is not None:
+                lock.release()
 
     def close(self) -> None:
         """Ends the connection; a writer's lock is freed."""
@@ -230,7 +305,7 @@ class Store:
     # -- samples --------------------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        if self._read_only:  # a writer elsewhere may have added some
+        if self._access != "teach":  # a teacher elsewhere may have added some
             self._recount()
         return self._count
 
@@ -243,14 +318,21 @@ class Store:
         """What all files of the learner take."""
         return files.folder_bytes(self.path) if self.path is not None else 0
 
-    def add(self, samples: Sequence[NewSample]) -> list[Stored]:
+    def add(self, samples: Sequence[NewSample], generation: int | None = None) -> list[Stored]:
         """Stores samples in one transaction; when full, the largest class pays.
 
         Each sample's feature is added to its class's running sum, in order.
+
+        Args:
+            samples: What to store.
+            generation: That which made the features; the one in use when None.
+
+        Raises:
+            Outdated: Another one is in use by now; nothing was stored.
         """
-        self._check_writable()
+        self._check_writable("teach")
         try:
-            return self._add(samples)
+            return self._add(samples, generation)
         except BaseException:
             self._recount()  # an interrupt may have come before the commit, or just after it
             raise
@@ -260,9 +342,11 @@ class Store:
             (count,) = self._connection.execute("SELECT coalesce(sum(stored), 0) FROM classes").fetchone()
         self._count = int(count)
 
-    def _add(self, samples: Sequence[NewSample]) -> list[Stored]:
+    def _add(self, samples: Sequence[NewSample], generation: int | None) -> list[Stored]:
         count, stored, sums = self._count, [], _Sums(self._connection)
         with self._errors(), schema.transaction(self._connection):
+            if generation not in (None, self.generations.used()):
+                raise Outdated
             for sample in samples:
                 while count >= self.capacity:
                     self._evict()
@@ -363,11 +447,17 @@ class Store:
             raise Damaged(f"{self.path}/store.sqlite has lost a sample: restore it from a copy of the learner")
         return int(row[0])
 
-    def memory(self) -> Memory:
-        """The narrow view of what is stored, for a policy: a scan of the small table only."""
+    def memory(self, newest: int | None = None) -> Memory:
+        """The narrow view of what is stored, for a policy: a scan of the small table only.
+
+        Args:
+            newest: Samples that came after it are left out.
+        """
         with self._errors():
             columns = self._connection.execute(
                 "SELECT group_concat(id), group_concat(class_id), group_concat(rehearsed) FROM samples"
+                " WHERE id <= coalesce(?, id)",
+                (newest,),
             ).fetchone()
             new = self._connection.execute(
                 "SELECT id FROM classes JOIN recent ON id = class_id WHERE taught = count"
@@ -413,90 +503,100 @@ class Store:
     def constant(self, name: str) -> dict[str, Tensor]:
         """Tensors of a file that never changes."""
         if self.path is None:
-            return dict(self._in_memory[name])
+            return dict(self._constant[name])
         return files.read_tensors(self.path / f"{name}.safetensors", self.settings["hashes"][name])
 
     def generation(self) -> int:
-        """Number of the weights in use; the sleeps so far."""
+        """Number of the weights in use."""
         with self._errors():
-            (number,) = self._connection.execute("SELECT max(number) FROM generations").fetchone()
+            return self.generations.used()
+
+    def version(self) -> int:
+        """Another number whenever another process has changed something."""
+        with self._errors():
+            (number,) = self._connection.execute("PRAGMA data_version").fetchone()
         return int(number)
 
     def snapshot(self) -> Snapshot:
-        """The generation in use with what was taught since, all of one moment, even while a writer swaps."""
+        """The generation in use with what was taught since, all of one moment, even while somebody swaps."""
         with self._errors():
             self._connection.execute("BEGIN")
             try:
-                number, hashes = self._connection.execute(
-                    "SELECT number, hashes FROM generations ORDER BY number DESC LIMIT 1"
-                ).fetchone()
+                generation = self.generations.get(self.generations.used())
                 classes = self.classes()
                 recent = self.recent(record.id for record in classes)
+                newest = self._newest()
             finally:
                 self._connection.execute("COMMIT")
         try:
-            return Snapshot(number, self._read_generation(number, json.loads(hashes)), classes, recent)
+            return Snapshot(generation, self.generations.read(generation), classes, recent, newest)
         except Damaged:
-            if self.generation() == number:
+            if self.generation() == generation.number:
                 raise
-            return self.snapshot()  # two swaps went by while we read, and our files with them
+            return self.snapshot()  # swaps went by while we read, and our files with them
 
-    def _read_generation(self, number: int, hashes: Mapping[str, str]) -> dict[str, dict[str, Tensor]]:
-        if self.path is None:
-            return {name: dict(tensors) for name, tensors in self._in_memory.items()}
-        folder = self.path / "generations" / _folder(number)
-        return {name: files.read_tensors(folder / f"{name}.safetensors", sha256) for name, sha256 in hashes.items()}
+    def _newest(self) -> int:
+        row = self._connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'samples'").fetchone()
+        return 0 if row is None else int(row[0])
 
-    def swap(self, tensors: Mapping[str, Tensors], rehearsed: Ids, report: Mapping[str, Any]) -> None:
-        """Puts new weights in use: written beside the old ones, then pointed at in one transaction.
-
-        The sums start anew, as the new head has them inside.
+    def add_generation(self, tensors: Mapping[str, Tensors], since: int, report: Mapping[str, Any]) -> int:
+        """Keeps new weights beside those in use.
 
         Args:
             tensors: Tensor files of the new generation, by name.
-            rehearsed: Every id that was rehearsed, repeats included.
+            since: The newest sample that its head has inside.
             report: JSON values to keep about the sleep.
+
+        Returns:
+            Its number.
         """
-        self._check_writable()
-        number, hashes = self.generation() + 1, {}
-        if self.path is not None:
-            with files.disk_errors(self.path):
-                hashes = files.replace_folder(self.path / "generations" / _folder(number), tensors)
-        ids, times = np.unique(rehearsed, return_counts=True)
-        with self._errors(), schema.transaction(self._connection):
-            self._connection.executemany(
-                "UPDATE samples SET rehearsed = rehearsed + ? WHERE id = ?",
-                zip(times.tolist(), ids.tolist(), strict=True),
-            )
-            self._connection.execute("DELETE FROM recent")
-            self._connection.execute(
-                "INSERT INTO generations VALUES (?, ?, ?, ?)", (number, _now(), json.dumps(hashes), json.dumps(report))
-            )
-        if self.path is None:
-            self._in_memory.update(tensors)
-        self._remove_old_generations()
+        self._check_sleeping()
+        with self._errors(), files.disk_errors(self.path or Path()):
+            return self.generations.add(tensors, since, report)
 
-    def reports(self) -> list[dict[str, Any]]:
-        """What each sleep so far left behind, oldest first."""
+    def use_generation(self, number: int, sums: Sums, rehearsed: Ids | None = None) -> None:
+        """Puts weights in use in one transaction, together with what was taught since they were made.
+
+        Nearly all of that is embedded before it begins, so that nobody waits for it.
+
+        Args:
+            number: Of a generation that is kept.
+            sums: Of its top, empty.
+            rehearsed: Every id that was rehearsed on the way to it, repeats included.
+        """
+        self._check_sleeping()
+        ids, times = np.unique(np.zeros(0, np.int64) if rehearsed is None else rehearsed, return_counts=True)
         with self._errors():
-            rows = self._connection.execute(
-                "SELECT made, report FROM generations WHERE report IS NOT NULL ORDER BY number"
-            ).fetchall()
-        return [{"made": made, **json.loads(report)} for made, report in rows]
+            newest = self._embed(sums, self.generations.get(number).since, leave=_LAST_FEW)
+            with schema.transaction(self._connection):
+                self._embed(sums, newest, leave=0)
+                self._connection.execute("DELETE FROM recent")
+                taught = {record.id: record.taught for record in self.classes()}
+                self._connection.executemany(_INSERT_SUM, [_sum_row(*total) for total in sums.totals(taught)])
+                self._connection.executemany(
+                    "UPDATE samples SET rehearsed = rehearsed + ? WHERE id = ?",
+                    zip(times.tolist(), ids.tolist(), strict=True),
+                )
+                self.generations.use(number)
+            with files.disk_errors(self.path or Path()):
+                self.generations.prune(_KEPT_GENERATIONS)
 
-    def _remove_old_generations(self) -> None:
-        """Old weights, and new ones that a crash kept from being pointed at."""
-        if self.path is None:
-            return
-        newest = self.generation()
-        if not (self.path / "generations" / _folder(newest)).is_dir():
-            raise Damaged(
-                f"{self.path}/generations/{_folder(newest)} is missing: restore it from a copy of the learner"
-            )
-        kept = {_folder(number) for number in range(newest - _KEPT_GENERATIONS + 1, newest + 1)}
-        for folder in (self.path / "generations").iterdir():
-            if folder.name not in kept:
-                shutil.rmtree(folder, ignore_errors=True)
+    def _embed(self, sums: Sums, since: int, leave: int) -> int:
+        """Counts in what was taught after `since`, but for the last `leave`; returns the newest that it counted."""
+        while True:
+            rows = self._connection.execute(
+                "SELECT id, class_id FROM samples WHERE id > ? ORDER BY id LIMIT ?", (since, _AT_ONCE)
+            ).fetchall()
+            if len(rows) <= leave:
+                return since
+            ids, classes = np.array(rows, dtype=np.int64).T
+            present, codes = self.get(ids)
+            sums.take(classes[present].astype(np.int32), codes)
+            since = int(ids[-1])
+
+    def _check_sleeping(self) -> None:
+        if not self._sleeping:
+            raise BadInput("weights are changed asleep only: use `with store.sleeping()`")
 
     def _errors(self) -> AbstractContextManager[None]:
         return schema.database_errors(self.path) if self.path is not None else nullcontext()
@@ -518,21 +618,33 @@ class _Sums:
         return (0, np.zeros(width)) if row is None else (row[0], np.frombuffer(row[1], dtype=np.float64))
 
     def write(self) -> None:
-        rows = [
-            (class_id, count, _checksum(class_id, total.tobytes()), total.tobytes())
-            for class_id, (count, total) in self._open.items()
-        ]
-        self._connection.executemany("INSERT OR REPLACE INTO recent VALUES (?, ?, ?, ?)", rows)
+        self._connection.executemany(_INSERT_SUM, [_sum_row(class_id, *some) for class_id, some in self._open.items()])
+
+
+_INSERT_SUM = "INSERT OR REPLACE INTO recent VALUES (?, ?, ?, ?)"
+
+
+def _sum_row(class_id: int, count: int, total: npt.NDArray[np.float64]) -> tuple[int, int, int, bytes]:
+    return class_id, count, _checksum(class_id, total.tobytes()), total.tobytes()
+
+
+def _connected(path: Path, access: Access, durability: Durability) -> sqlite3.Connection:
+    """A connection to a store in today's format; one of an older siesta is brought to it."""
+    connection = schema.connect(path / _DATABASE, access == "read", DURABILITIES[durability])
+    try:
+        if not schema.check_format(connection, path):
+            if access == "read":
+                connection.close()
+                connection = _connected(path, "sleep", durability)
+                connection.close()
+                return _connected(path, "read", durability)
+            schema.migrate(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _checksum(row_id: int, data: bytes) -> int:
     """Starts from the id, so that data under a wrong id are noticed too."""
     return zlib.crc32(data, row_id & 0xFFFFFFFF)
-
-
-def _folder(number: int) -> str:
-    return f"{number:06d}"
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -12,7 +12,7 @@ from siesta.experiment import codes
 from siesta.experiment.codes import cache_folder, coded
 from siesta.images import Pixels
 from siesta.learner import Siesta
-from siesta.store.files import WriterLock
+from siesta.store.files import Lock
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_a_second_process_waits_for_the_first(learner: Siesta, train: Split, mon
     coded(train, learner.pipeline)
     (folder,) = cache_folder().iterdir()
     done = (folder / "done.json").rename(folder / "hidden")
-    lock = WriterLock(folder)
+    lock = Lock(folder / "lock", str)
     waited: list[float] = []
 
     def finish(seconds: float) -> None:

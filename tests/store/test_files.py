@@ -78,11 +78,11 @@ def test_the_disk_s_refusals_are_sentences_about_the_path(number: int, words: st
 
 
 def test_one_writer_at_a_time(tmp_path: Path) -> None:
-    first = files.WriterLock(tmp_path)
+    first = files.Lock(tmp_path / "lock", lambda pid: f"taken by process {pid}")
     with pytest.raises(Busy):
-        files.WriterLock(tmp_path)
+        files.Lock(tmp_path / "lock", lambda pid: f"taken by process {pid}")
     first.release()
-    files.WriterLock(tmp_path).release()
+    files.Lock(tmp_path / "lock", lambda pid: f"taken by process {pid}").release()
 
 
 def test_folder_bytes_counts_files_at_every_depth(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import sqlite3
 import subprocess
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from multiprocessing.connection import Connection
@@ -27,7 +27,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from siesta.errors import BadInput, Busy, Damaged, SiestaError
 from siesta.store import NewSample, Store
-from siesta.store.store import OVERHEAD_BYTES, Stored
+from siesta.store.store import OVERHEAD_BYTES, Access, Stored
 
 CODE_BYTES = 4
 WIDTH = 3
@@ -52,6 +52,25 @@ def make_store(path: Path | None = None, capacity: int = 5, seed: int = 0, code_
 
 def weights(number: int) -> dict[str, dict[str, torch.Tensor]]:
     return {"top": {"t": torch.full((2, 2), float(number))}, "head": {"h": torch.tensor([number])}}
+
+
+class NoSums:
+    """For stores in which nothing is taught while somebody sleeps."""
+
+    def take(self, *_: object) -> None:
+        raise AssertionError("something was taught meanwhile")
+
+    def totals(self, *_: object) -> list[tuple[int, int, npt.NDArray[np.float64]]]:
+        return []
+
+
+def swap(
+    store: Store, tensors: Mapping[str, Mapping[str, torch.Tensor]], rehearsed: npt.NDArray[np.int64], report: Any
+) -> None:
+    """A sleep during which nothing was taught."""
+    with store.sleeping():
+        number = store.add_generation(tensors, store.snapshot().newest, report)
+        store.use_generation(number, NoSums(), rehearsed)
 
 
 def sample(label: str, number: int, code_bytes: int = CODE_BYTES, key: int | None = None) -> NewSample:
@@ -149,7 +168,7 @@ class StoreAgainstModel(RuleBasedStateMachine):
     def swap(self, data: st.DataObject) -> None:
         ids = data.draw(st.lists(st.sampled_from(range(1, self.last_id + 2)), max_size=8))
         self.generation += 1
-        self.store.swap(weights(self.generation), np.array(ids, dtype=np.int64), {"n": self.generation})
+        swap(self.store, weights(self.generation), np.array(ids, dtype=np.int64), {"n": self.generation})
         for sample_id in ids:
             if sample_id in self.rehearsed:
                 self.rehearsed[sample_id] += 1
@@ -205,7 +224,7 @@ class StoreAgainstModel(RuleBasedStateMachine):
     def the_newest_weights_are_in_use(self) -> None:
         assert self.store.generation() == self.generation
         assert torch.equal(self.store.snapshot().weights["head"]["h"], torch.tensor([self.generation]))
-        assert [report["n"] for report in self.store.reports()] == list(range(1, self.generation + 1))
+        assert [report["n"] for report in self.store.generations.reports()] == list(range(1, self.generation + 1))
 
     def teardown(self) -> None:
         if hasattr(self, "store"):
@@ -246,13 +265,13 @@ def test_disk_and_ram_are_the_same_and_reopening_changes_nothing(
             each.add([sample(label, number)])
         if number % 7 == 3:
             for each in (on_disk, in_ram):
-                each.swap(weights(number), np.array([1, number, number]), {})
+                swap(each, weights(number), np.array([1, number, number]), {})
     before = everything(on_disk)
     assert before == everything(in_ram)
     on_disk.close()
     with_settings = {"code_bytes": CODE_BYTES, "seed": seed}
-    for read_only in (False, True):
-        again = Store.open(path, read_only=read_only)
+    for access in ("teach", "read"):
+        again = Store.open(path, access)
         assert everything(again) == before
         assert again.settings.items() >= with_settings.items()
         assert again.generation() == in_ram.generation()
@@ -379,17 +398,49 @@ def test_labels_in_another_spelling_are_the_same_class(store: Store) -> None:
 def test_a_class_that_comes_back_after_a_sleep_is_not_new(store: Store) -> None:
     store.add([sample("ant", 1), sample("bee", 2)])
     assert store.memory().new_classes.tolist() == [1, 2]
-    store.swap(weights(1), np.array([1]), {})
+    swap(store, weights(1), np.array([1]), {})
     store.add([sample("ant", 3), sample("cat", 4)])
     assert store.memory().new_classes.tolist() == [3]
     assert [(recent.class_id, recent.count) for recent in store.recent([1, 2, 3])] == [(1, 1), (3, 1)]
 
 
-def test_two_generations_stay_on_disk(tmp_path: Path) -> None:
+def test_the_last_generations_stay_on_disk(tmp_path: Path) -> None:
     store = make_store(tmp_path / "s")
-    for number in range(1, 5):
-        store.swap(weights(number), np.zeros(0, dtype=np.int64), {})
-    assert sorted(folder.name for folder in (tmp_path / "s" / "generations").iterdir()) == ["000003", "000004"]
+    for number in range(1, 9):
+        swap(store, weights(number), np.zeros(0, dtype=np.int64), {})
+    names = sorted(folder.name for folder in (tmp_path / "s" / "generations").iterdir())
+    assert names == [f"{number:06d}" for number in range(4, 9)]
+    assert [generation.number for generation in store.generations.all()] == list(range(4, 9))
+    assert [generation.in_use for generation in store.generations.all()] == [False] * 4 + [True]
+    with pytest.raises(BadInput, match="no generation 3 any more: choose from 4, 5, 6, 7, 8"):
+        store.generations.get(3)
+    store.close()
+
+
+def test_a_store_of_format_1_is_brought_to_todays(tmp_path: Path) -> None:
+    store = make_store(tmp_path / "s", capacity=9)
+    store.add([sample("ant", 1), sample("bee", 2)])
+    swap(store, weights(1), np.array([1]), {"n": 1})
+    store.add([sample("ant", 3), sample("cat", 4), sample("cat", 5)])
+    before = everything(store)
+    store.close()
+    old = sqlite3.connect(tmp_path / "s" / "store.sqlite")
+    old.executescript(
+        """
+        ALTER TABLE classes DROP COLUMN held;
+        ALTER TABLE samples DROP COLUMN held;
+        ALTER TABLE generations DROP COLUMN since;
+        DROP TABLE in_use;
+        PRAGMA user_version = 1;
+        """
+    )
+    old.close()
+    assert everything(Store.open(tmp_path / "s", "read")) == before
+    store = Store.open(tmp_path / "s")
+    assert everything(store) == before
+    (only,) = store.generations.all()
+    assert (only.number, only.since, only.in_use) == (1, 2, True)
+    assert store.generations.newest() == 1
     store.close()
 
 
@@ -415,8 +466,8 @@ def test_any_folder_name_will_do(tmp_path: Path, name: bytes) -> None:
     store = make_store(path)
     store.add([sample("ant", 1)])
     store.close()
-    for read_only in (True, False):
-        store = Store.open(path, read_only=read_only)
+    for access in ("read", "teach"):
+        store = Store.open(path, access)
         assert len(store) == 1
         assert store.path == path
         store.close()
@@ -456,7 +507,7 @@ def path(tmp_path: Path) -> Path:
     """A closed store with six samples taught, five stored."""
     store = make_store(tmp_path / "s")
     store.add([sample(label, number) for number, label in enumerate(["ant", "bee", "ant", "cat", "bee", "ant"])])
-    store.swap(weights(1), np.array([6]), {})
+    swap(store, weights(1), np.array([6]), {})
     store.add([sample("bee", 7)])
     store.close()
     return tmp_path / "s"
@@ -502,7 +553,7 @@ def test_a_damaged_tensor_file_is_named(path: Path, name: str, damage: str) -> N
         file.unlink()
     else:
         file.write_bytes(data[: len(data) // 2] if damage == "truncated" else bytes(len(data)))
-    store = Store.open(path, read_only=True)
+    store = Store.open(path, "read")
     with pytest.raises(Damaged, match=name) as caught:
         store.constant("bottom")
         store.snapshot().weights["top"]
@@ -516,14 +567,14 @@ def test_missing_generations_are_damage(path: Path) -> None:
         Store.open(path).snapshot().weights["top"]
 
 
-@pytest.mark.parametrize("read_only", [True, False])
+@pytest.mark.parametrize("access", ["read", "teach"])
 @pytest.mark.parametrize("data", [b"", b"garbage", bytes(100_000), b"SQLite format 3\0" + bytes(200)])
-def test_a_garbage_database_is_refused_in_words(path: Path, data: bytes, read_only: bool) -> None:
+def test_a_garbage_database_is_refused_in_words(path: Path, data: bytes, access: Access) -> None:
     for leftover in ("store.sqlite-wal", "store.sqlite-shm"):
         (path / leftover).unlink(missing_ok=True)
     (path / "store.sqlite").write_bytes(data)
     with pytest.raises((Damaged, BadInput)) as caught:
-        Store.open(path, read_only=read_only)
+        Store.open(path, access)
     assert one_sentence(caught.value)
     assert str(path) in str(caught.value)
 
@@ -532,7 +583,7 @@ def test_a_database_that_is_cut_short_is_damaged(path: Path) -> None:
     data = (path / "store.sqlite").read_bytes()
     (path / "store.sqlite").write_bytes(data[: len(data) // 2])
     with pytest.raises(Damaged) as caught:
-        everything(Store.open(path, read_only=True))
+        everything(Store.open(path, "read"))
     assert one_sentence(caught.value)
 
 
@@ -555,11 +606,11 @@ def test_no_flipped_bytes_crash_it(path: Path, where: float, value: int, length:
     data[start : start + length] = bytes([value]) * len(data[start : start + length])
     file.write_bytes(data)
     try:
-        store = Store.open(path, read_only=True)
+        store = Store.open(path, "read")
         try:
             everything(store)
             store.snapshot().weights["top"]
-            store.reports()
+            store.generations.reports()
         finally:
             store.close()
     except SiestaError as error:
@@ -572,11 +623,11 @@ def test_no_flipped_bytes_crash_it(path: Path, where: float, value: int, length:
         file.write_bytes(whole)
 
 
-@pytest.mark.parametrize("read_only", [True, False])
-def test_a_newer_format_is_refused(path: Path, read_only: bool) -> None:
+@pytest.mark.parametrize("access", ["read", "teach"])
+def test_a_newer_format_is_refused(path: Path, access: Access) -> None:
     change(path, "PRAGMA user_version = 99")
     with pytest.raises(Damaged, match=r"99.*upgrade") as caught:
-        Store.open(path, read_only=read_only)
+        Store.open(path, access)
     assert caught.value.exit_code == 4
 
 
@@ -590,13 +641,13 @@ def test_a_foreign_database_is_refused_and_left_alone(tmp_path: Path) -> None:
     assert (folder / "store.sqlite").read_bytes() == before
 
 
-@pytest.mark.parametrize("read_only", [True, False])
-def test_what_is_not_there_or_not_a_learner_is_said_so(tmp_path: Path, read_only: bool) -> None:
+@pytest.mark.parametrize("access", ["read", "teach"])
+def test_what_is_not_there_or_not_a_learner_is_said_so(tmp_path: Path, access: Access) -> None:
     (tmp_path / "file").write_text("x")
     (tmp_path / "empty").mkdir()
     for name, words in (("nothing", "no learner"), ("file", "not a siesta learner"), ("empty", "not a siesta learner")):
         with pytest.raises(BadInput, match=words):
-            Store.open(tmp_path / name, read_only=read_only)
+            Store.open(tmp_path / name, access)
     assert list((tmp_path / "empty").iterdir()) == []
 
 
@@ -662,7 +713,7 @@ def test_a_second_writer_is_refused_with_the_pid_while_readers_go_on(path: Path)
     with pytest.raises(Busy, match=f"process {pid}") as caught:
         Store.open(path)
     assert caught.value.exit_code == 5
-    reader = Store.open(path, read_only=True)
+    reader = Store.open(path, "read")
     before = {record.label: record.taught for record in reader.classes()}
     ours.send("dog")
     new = ours.recv()
@@ -678,7 +729,7 @@ def test_a_second_writer_is_refused_with_the_pid_while_readers_go_on(path: Path)
 
 def test_a_reader_that_was_open_counts_what_came_after(tmp_path: Path) -> None:
     writer = make_store(tmp_path / "s")
-    reader = Store.open(tmp_path / "s", read_only=True)
+    reader = Store.open(tmp_path / "s", "read")
     writer.add([sample("ant", 1)])
     assert len(reader) == 1
     assert reader.bytes_used == ONE
@@ -691,12 +742,12 @@ def test_a_reader_cannot_change_anything(path: Path) -> None:
         return sorted(file for file in path.rglob("*") if not file.name.endswith(("-wal", "-shm")))
 
     files = listing()
-    reader = Store.open(path, read_only=True)
+    reader = Store.open(path, "read")
     before = everything(reader)
     with pytest.raises(BadInput):
         reader.add([sample("ant", 9)])
     with pytest.raises(BadInput):
-        reader.swap(weights(5), np.array([1]), {})
+        swap(reader, weights(5), np.array([1]), {})
     assert everything(reader) == before
     assert listing() == files
     reader.close()
@@ -794,13 +845,13 @@ def _swap_when_full(path: Path) -> None:
     before = everything(store)
     ballast = fill(path)
     big = {"top": {"t": torch.zeros(100_000)}, "head": {"h": torch.tensor([1])}}
-    refused(lambda: store.swap(big, np.array([1]), {}))
+    refused(lambda: swap(store, big, np.array([1]), {}))
     assert everything(store) == before
     assert store.generation() == 0
     assert torch.equal(store.snapshot().weights["top"]["t"], weights(0)["top"]["t"])
     assert [folder.name for folder in (path / "s" / "generations").iterdir()] == ["000000"], "room was not given back"
     ballast.unlink()
-    store.swap(big, np.array([1]), {})
+    swap(store, big, np.array([1]), {})
     assert store.generation() == 1
     store.close()
 
@@ -821,7 +872,7 @@ def _open_when_full(path: Path) -> None:
     small_disk(path)
     make_store(path / "s").close()
     ballast = fill(path)
-    reader = Store.open(path / "s", read_only=True)
+    reader = Store.open(path / "s", "read")
     assert everything(reader)[-1] == 0
     reader.close()
     with pytest.raises(BadInput) as caught:
@@ -840,13 +891,13 @@ def _read_only(path: Path) -> None:
         Store.open(path / "s")
     with pytest.raises(BadInput, match="cannot be written"):
         make_store(path / "new")
-    reader = Store.open(path / "s", read_only=True)
+    reader = Store.open(path / "s", "read")
     assert [record.taught for record in reader.classes()] == [3, 3, 1]
     assert everything(reader)[-1] == 5
     with pytest.raises(BadInput, match="cannot be written"):
         reader.add([sample("ant", 1)])
     with pytest.raises(BadInput, match="cannot be written"):
-        reader.swap(weights(7), np.array([1]), {})
+        swap(reader, weights(7), np.array([1]), {})
     reader.close()
 
 
@@ -864,7 +915,7 @@ def _killed_then_read_only(path: Path) -> None:
     mount("--bind", path, path)
     mount("-o", "remount,ro,bind", path)
     try:
-        reader = Store.open(path / "s", read_only=True)
+        reader = Store.open(path / "s", "read")
     except SiestaError as error:  # honest as well
         assert one_sentence(error)
         return

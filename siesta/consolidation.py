@@ -1,0 +1,132 @@
+"""One sleep of a learner: from its memory to a new generation of weights, and to the use of it."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from siesta.backbones.frozen_norm import with_frozen_norms
+from siesta.budget import Budget
+from siesta.catch_up import CatchUp
+from siesta.contracts import Augmentation, Codes, Embedded, Ids, Memory, OnProgress, Policy, SleepReport
+from siesta.errors import BadInput
+from siesta.head import Head, cosine_logits
+from siesta.pipeline import Pipeline
+from siesta.sleep import Rehearsal, SleepSettings, rehearse, rows_of_samples
+from siesta.store import Store
+
+__all__ = ["Consolidation"]
+
+_EMBEDDED_AT_ONCE = 256
+_PLAN = 2  # purpose number of the random stream that a policy draws from
+
+
+@dataclass
+class Consolidation:
+    """What a sleep works with, and how it is to go.
+
+    Attributes:
+        store: Asleep: inside its `sleeping()`.
+        pipeline: With the top in use; in the end, with the new one.
+        head: Of the moment of `newest`.
+        newest: The newest sample that takes part; others may be taught meanwhile.
+        budget: When it ends.
+        settings: How it trains.
+        policy: What is rehearsed.
+        augment: How pairs are mixed, if they are.
+        called: What the report calls the two.
+        on_progress: Called after each batch.
+        started: When that was, on the monotonic clock.
+    """
+
+    store: Store
+    pipeline: Pipeline
+    head: Head
+    newest: int
+    budget: Budget
+    settings: SleepSettings
+    policy: Policy
+    augment: Augmentation | None
+    called: Mapping[str, str | None]
+    on_progress: OnProgress | None
+    started: float = field(default_factory=time.monotonic)
+    _embedded: int = 0
+
+    def run(self) -> SleepReport:
+        """Rehearses, keeps the new weights, and puts them in use with all that was taught meanwhile counted in."""
+        memory = self.store.memory(self.newest)
+        if not len(memory.ids):
+            raise BadInput("there is nothing to sleep on: teach something first")
+        top = copy.deepcopy(self.pipeline.backbone.top).to(self.pipeline.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+        result = self._rehearsed(memory, top)
+        report = self._report(memory, top, result)
+        tensors = {"top": top.state_dict(), "head": result.head.state()}
+        number = self.store.add_generation(tensors, self.newest, report.as_dict())
+        self.pipeline.load_top(tensors["top"])
+        self.store.use_generation(number, CatchUp(self.pipeline.features, result.head), result.rehearsed)
+        return report
+
+    def _rehearsed(self, memory: Memory, top: nn.Sequential) -> Rehearsal:
+        rows = rows_of_samples(memory, self.head)
+
+        def embed(ids: Ids) -> Iterator[Embedded]:
+            for start in range(0, len(ids), _EMBEDDED_AT_ONCE):
+                some = ids[start : start + _EMBEDDED_AT_ONCE]
+                present, codes = self.store.get(some)
+                self._embedded += len(codes)
+                if len(codes):
+                    yield self._seen(some[present], codes, rows(some[present]))
+
+        def load(picked: Ids) -> tuple[Ids, Tensor, Tensor]:
+            present, codes = self.store.get(picked)
+            ids = picked[present]
+            return ids, self.pipeline.decode(codes), rows(ids).to(self.pipeline.device)
+
+        rng = np.random.default_rng((self.settings.seed, _PLAN))
+        picks = self.policy.picks(replace(memory, embed=embed), rng)
+        return rehearse(
+            with_frozen_norms(top),
+            self.head,
+            picks,
+            load,
+            self.budget,
+            self.settings,
+            self.on_progress,
+            self.augment,
+        )
+
+    def _seen(self, ids: Ids, codes: Codes, rows: Tensor) -> Embedded:
+        """Samples with these ids (B,), codes (B, code_bytes) and head rows (B,), as top and head see them now."""
+        features = torch.from_numpy(self.pipeline.features(codes))
+        logits = cosine_logits(features, self.head.weights(), self.head.scale)
+        return Embedded(ids, features.numpy(), logits.numpy(), rows.numpy())
+
+    def _report(self, memory: Memory, top: nn.Sequential, result: Rehearsal) -> SleepReport:
+        edge = max(len(result.losses) // 10, 1)
+        return SleepReport(
+            generation=self.store.generations.newest() + 1,
+            updates=result.updates,
+            seconds=time.monotonic() - self.started,
+            samples=len(np.unique(result.rehearsed)),
+            embedded=self._embedded,
+            classes=len(result.head),
+            new_classes=len(memory.new_classes),
+            loss_before=float(np.mean(result.losses[:edge])),
+            loss_after=float(np.mean(result.losses[-edge:])),
+            top_change=_change(self.pipeline.backbone.top, top),
+            interrupted=result.interrupted,
+            settings={**self.called, **vars(self.settings)},
+        )
+
+
+def _change(old: nn.Module, new: nn.Module) -> float:
+    """|new - old| / |old| over all parameters."""
+    pairs = list(zip(old.parameters(), new.parameters(), strict=True))
+    moved = sum(float((b.detach() - a.detach()).square().sum()) for a, b in pairs)
+    return float((moved / sum(float(a.detach().square().sum()) for a, _ in pairs)) ** 0.5)

@@ -1,0 +1,170 @@
+"""The weights of a learner, generation by generation: files that rows of the database vouch for, one of them in use.
+
+A generation is written beside the others and pointed at later, in one transaction with all that hangs on it. Files
+that no row vouches for are what a crash left behind.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from siesta.errors import BadInput, Damaged
+from siesta.store import files, schema
+
+__all__ = ["Generation", "Generations"]
+
+Tensors = Mapping[str, Tensor]
+Weights = dict[str, dict[str, Tensor]]
+
+_KEPT = (
+    "SELECT number, made, hashes, since, report, number = (SELECT generation FROM in_use)"
+    " FROM generations WHERE hashes != '' AND number = coalesce(?, number) ORDER BY number"
+)
+
+
+@dataclass(frozen=True)
+class Generation:
+    """Weights as of one sleep.
+
+    Attributes:
+        number: Sleeps so far when it was made.
+        made: When that was.
+        hashes: SHA-256 of its files, by name.
+        since: The newest sample that its head has inside; what was taught later is counted in from the sums.
+        report: What is kept about the sleep; None of the first, that never slept.
+        in_use: Whether it answers.
+    """
+
+    number: int
+    made: str
+    hashes: Mapping[str, str]
+    since: int
+    report: Mapping[str, Any] | None
+    in_use: bool
+
+
+class Generations:
+    """All that are kept, of a store on disk or, with `path` None, in RAM."""
+
+    def __init__(self, path: Path | None, connection: sqlite3.Connection) -> None:
+        """Takes the folder of the learner and an open connection to its database."""
+        self._folder = None if path is None else path / "generations"
+        self._connection = connection
+        self._in_ram: dict[int, Mapping[str, Tensors]] = {}
+
+    @staticmethod
+    def first(connection: sqlite3.Connection, hashes: Mapping[str, str]) -> None:
+        """Rows of generation 0, in the caller's transaction."""
+        connection.execute("INSERT INTO generations VALUES (0, ?, ?, 0, NULL)", (now(), json.dumps(hashes)))
+        connection.execute("INSERT INTO in_use VALUES (0, 0)")
+
+    def kept_in_ram(self, number: int, tensors: Mapping[str, Tensors]) -> None:
+        """Takes the weights of a store without files."""
+        self._in_ram[number] = tensors
+
+    def used(self) -> int:
+        """Number of the one in use."""
+        (number,) = self._connection.execute("SELECT generation FROM in_use").fetchone()
+        return int(number)
+
+    def newest(self) -> int:
+        """Number of the last one that was made; the sleeps so far."""
+        (number,) = self._connection.execute("SELECT max(number) FROM generations").fetchone()
+        return int(number)
+
+    def all(self) -> list[Generation]:
+        """Those whose weights are kept, oldest first."""
+        return [_generation(row) for row in self._connection.execute(_KEPT, (None,)).fetchall()]
+
+    def get(self, number: int) -> Generation:
+        """One of them."""
+        row = self._connection.execute(_KEPT, (number,)).fetchone()
+        if row is None:
+            kept = ", ".join(str(generation.number) for generation in self.all())
+            raise BadInput(f"there is no generation {number} any more: choose from {kept}")
+        return _generation(row)
+
+    def reports(self) -> list[dict[str, Any]]:
+        """What each sleep so far left behind, oldest first."""
+        rows = self._connection.execute(
+            "SELECT made, report FROM generations WHERE report IS NOT NULL ORDER BY number"
+        ).fetchall()
+        return [{"made": made, **json.loads(report)} for made, report in rows]
+
+    def read(self, generation: Generation) -> Weights:
+        """Its weights, by name of file."""
+        if self._folder is None:
+            return {name: dict(tensors) for name, tensors in self._in_ram[generation.number].items()}
+        folder = self._folder / _name(generation.number)
+        return {
+            name: files.read_tensors(folder / f"{name}.safetensors", sha256)
+            for name, sha256 in generation.hashes.items()
+        }
+
+    def add(self, tensors: Mapping[str, Tensors], since: int, report: Mapping[str, Any]) -> int:
+        """Keeps a new generation, without using it; returns its number."""
+        number, hashes = self.newest() + 1, dict.fromkeys(tensors, "")
+        if self._folder is None:
+            self._in_ram[number] = tensors
+        else:
+            hashes = files.replace_folder(self._folder / _name(number), tensors)
+        with schema.transaction(self._connection):
+            self._connection.execute(
+                "INSERT INTO generations VALUES (?, ?, ?, ?, ?)",
+                (number, now(), json.dumps(hashes), since, json.dumps(report)),
+            )
+        return number
+
+    def use(self, number: int) -> None:
+        """Points at a generation, in the caller's transaction."""
+        self._connection.execute("UPDATE in_use SET generation = ?", (number,))
+
+    def prune(self, kept: int) -> None:
+        """Lets go of all but the newest `kept`, the one in use and the one before it, which a reader may be opening."""
+        generations = self.all()
+        used = [generation.number for generation in generations if generation.number <= self.used()][-2:]
+        stay = {*used, *(generation.number for generation in generations[-kept:])}
+        with schema.transaction(self._connection):
+            self._connection.executemany(
+                "UPDATE generations SET hashes = '' WHERE number = ?",
+                [(generation.number,) for generation in generations if generation.number not in stay],
+            )
+        for number in set(self._in_ram) - stay:
+            del self._in_ram[number]
+        if self._folder is not None:
+            self._remove_files(stay)
+
+    def _remove_files(self, stay: set[int]) -> None:
+        assert self._folder is not None
+        used = self._folder / _name(self.used())
+        if not used.is_dir():
+            raise Damaged(f"{used} is missing: restore it from a copy of the learner")
+        names = {_name(number) for number in stay}
+        for folder in self._folder.iterdir():
+            if folder.name not in names:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _generation(row: tuple[Any, ...]) -> Generation:
+    number, made, hashes, since, report, in_use = row
+    return Generation(
+        number, made, json.loads(hashes), since, None if report is None else json.loads(report), bool(in_use)
+    )
+
+
+def _name(number: int) -> str:
+    return f"{number:06d}"
+
+
+def now() -> str:
+    """The moment, for rows."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,140 @@
+"""Sleep in one process while another one teaches and a third one asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from siesta import Siesta
+from siesta.contracts import Progress
+from siesta.errors import BadInput, Busy
+from siesta.head import Head
+from tests.test_learner import picture
+
+COLOURS = ["red", "green", "blue"]
+
+
+@pytest.fixture
+def teacher(tmp_path: Path) -> Iterator[Siesta]:
+    with Siesta.create(tmp_path / "colours.siesta", image_size=32, memory="40 samples") as learner:
+        for number in range(12):
+            learner.learn_one(picture(COLOURS[number % 3], number), COLOURS[number % 3])
+        yield learner
+
+
+def path_of(learner: Siesta) -> Path:
+    path = learner.store.path
+    assert path is not None
+    return path
+
+
+def embedded(learner: Siesta, ids: list[int]) -> np.ndarray:
+    _, codes = learner.store.get(np.array(ids, dtype=np.int64))
+    return learner.pipeline.features(codes).astype(np.float64)
+
+
+def test_what_is_taught_meanwhile_is_counted_in_with_the_new_top(teacher: Siesta) -> None:
+    taught: dict[str, list[int]] = {"red": [], "grey": []}
+    reader = Siesta.open(path_of(teacher), read_only=True)
+
+    def teach(progress: Progress) -> None:
+        if progress.updates in (4, 8):
+            for label, ids in taught.items():
+                ids.append(teacher.learn_one(picture(label, 100 + progress.updates), label))
+            assert teacher.store.generation() == 0
+            assert reader.predict_one(picture("grey", 104)).label == "grey"  # readers see it at once
+
+    with Siesta.open(path_of(teacher), to_sleep=True) as sleeper:
+        report = sleeper.sleep(updates=16, batch_size=4, rate=0.05, on_progress=teach)
+        head = Head.from_state(sleeper.store.snapshot().weights["head"])
+        with pytest.raises(BadInput, match="opened to sleep on"):
+            sleeper.learn_one(picture("red"), "red")
+    assert (report.generation, report.classes, report.updates) == (1, 3, 16)
+    assert len(taught["red"]) == 2
+    teacher.predict_one(picture("red"))  # takes the new weights over
+    for label, ids in taught.items():
+        (recent,) = teacher.store.recent([next(some.id for some in teacher.store.classes() if some.label == label)])
+        assert recent.count == 2
+        np.testing.assert_allclose(recent.total, embedded(teacher, ids).sum(axis=0), rtol=1e-5)
+        count, vector = head.known(recent.class_id)
+        assert count == (4 if label == "red" else 0)
+        mean = (count * vector + recent.total) / (count + 2)
+        row = teacher._head.class_ids.tolist().index(recent.class_id)
+        np.testing.assert_allclose(teacher._head.weights()[row].numpy(), mean, rtol=1e-5, atol=1e-6)
+    with Siesta.open(path_of(teacher), read_only=True) as fresh:
+        for asked in ("grey", "blue"):
+            answers = [some.predict_one(picture(asked, 7)) for some in (teacher, reader, fresh)]
+            assert answers[0] == answers[1] == answers[2]
+
+
+def test_a_sample_that_meets_the_swap_is_learned_with_the_new_top(teacher: Siesta) -> None:
+    """The other process swaps between the features and the commit of a sample."""
+    features, sleeper = teacher.pipeline.features, Siesta.open(path_of(teacher), to_sleep=True)
+    calls = []
+
+    def swapped_just_after(codes: np.ndarray) -> np.ndarray:
+        found = features(codes)
+        if not calls:
+            sleeper.sleep(updates=8, batch_size=4, rate=0.05)
+        calls.append(len(codes))
+        return found
+
+    teacher.pipeline.features = swapped_just_after  # type: ignore[method-assign]
+    number = teacher.learn_one(picture("grey", 5), "grey")
+    assert calls == [1, 1]
+    (recent,) = teacher.store.recent([4])
+    np.testing.assert_allclose(recent.total, embedded(sleeper, [number])[0], rtol=1e-5)
+    sleeper.close()
+
+
+def test_evicted_samples_count_and_move_nothing(tmp_path: Path) -> None:
+    with Siesta.create(tmp_path / "small.siesta", image_size=32, memory="6 samples") as teacher:
+        for number in range(6):
+            teacher.learn_one(picture(COLOURS[number % 3], number), COLOURS[number % 3])
+
+        def teach(_: Progress) -> None:
+            teacher.learn_one(picture("red", 50 + teacher.info()["classes"][0]["taught"]), "red")
+
+        with Siesta.open(path_of(teacher), to_sleep=True) as sleeper:
+            sleeper.sleep(updates=32, batch_size=4, rate=0.01, on_progress=teach)
+            head = Head.from_state(sleeper.store.snapshot().weights["head"])
+        (recent,) = teacher.store.recent([1])
+        kept = teacher.store.memory().ids
+        ids = [int(some) for some in kept if some > 6]
+        assert recent.count == 8 > len(ids)
+        count, vector = head.known(1)
+        teacher.predict_one(picture("red"))
+        mean = (count * vector + embedded(teacher, ids).sum(axis=0)) / (count + len(ids))
+        assert torch.allclose(teacher._head.weights()[0].double(), torch.from_numpy(mean), rtol=1e-5, atol=1e-6)
+
+
+def test_two_sleeps_at_once_are_refused(teacher: Siesta) -> None:
+    with Siesta.open(path_of(teacher), to_sleep=True) as sleeper:
+
+        def sleep_too(_: Progress) -> None:
+            with pytest.raises(Busy, match="asleep already, in process"):
+                teacher.sleep(updates=4)
+
+        assert sleeper.sleep(updates=4, batch_size=4, on_progress=sleep_too).generation == 1
+    assert teacher.sleep(updates=4, batch_size=4).generation == 2
+
+
+def test_a_teacher_that_opens_meanwhile_lets_the_sleep_be(teacher: Siesta) -> None:
+    path = path_of(teacher)
+    teacher.close()
+    with Siesta.open(path, to_sleep=True) as sleeper:
+        real = sleeper.store.generations.add
+
+        def opened_in_between(*arguments: object) -> int:
+            number = real(*arguments)  # type: ignore[arg-type]
+            Siesta.open(path).close()  # tidies up
+            return number
+
+        sleeper.store.generations.add = opened_in_between  # type: ignore[method-assign]
+        sleeper.sleep(updates=4, batch_size=4)
+    with Siesta.open(path) as again:
+        assert again.store.generation() == 1
