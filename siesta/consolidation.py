@@ -41,6 +41,8 @@ class Consolidation:
         policy: What is rehearsed.
         augment: How pairs are mixed, if they are.
         called: What the report calls the two.
+        tolerance: How much smaller the share of right answers to held-out samples may become; by more, and the new
+            weights are kept but not used.
         on_progress: Called after each batch.
         started: When that was, on the monotonic clock.
     """
@@ -54,23 +56,46 @@ class Consolidation:
     policy: Policy
     augment: Augmentation | None
     called: Mapping[str, str | None]
+    tolerance: float
     on_progress: OnProgress | None
     started: float = field(default_factory=time.monotonic)
     _embedded: int = 0
+    _held_out: int = 0
 
     def run(self) -> SleepReport:
-        """Rehearses, keeps the new weights, and puts them in use with all that was taught meanwhile counted in."""
+        """Rehearses, keeps the new weights, and puts them in use with all that was taught meanwhile counted in.
+
+        They are not put in use where they do worse on held-out samples than is tolerated.
+        """
         memory = self.store.memory(self.newest)
         if not len(memory.ids):
             raise BadInput("there is nothing to sleep on: teach something first")
         top = copy.deepcopy(self.pipeline.backbone.top).to(self.pipeline.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
         result = self._rehearsed(memory, top)
-        report = self._report(memory, top, result)
+        before, changed = self._accuracy(self.head), _change(self.pipeline.backbone.top, top)
+        self.pipeline.load_top(top.state_dict())
+        after = self._accuracy(result.head)
+        used = before is None or after is None or before - after <= self.tolerance
+        report = self._report(memory, result, changed, before, after, used)
         tensors = {"top": top.state_dict(), "head": result.head.state()}
         number = self.store.add_generation(tensors, self.newest, report.as_dict())
-        self.pipeline.load_top(tensors["top"])
-        self.store.use_generation(number, CatchUp(self.pipeline.features, result.head), result.rehearsed)
+        if used:
+            self.store.use_generation(number, CatchUp(self.pipeline.features, result.head), result.rehearsed)
         return report
+
+    def _accuracy(self, head: Head) -> float | None:
+        """Share of right answers to held-out samples with the top as it is and a head; None without such samples."""
+        ids, classes = self.store.held_out(self.newest)
+        right, asked = 0, 0
+        for start in range(0, len(ids), _EMBEDDED_AT_ONCE):
+            present, codes = self.store.get(ids[start : start + _EMBEDDED_AT_ONCE])
+            if len(codes):
+                scores = head.probabilities(torch.from_numpy(self.pipeline.features(codes)))
+                answers = head.class_ids[scores.argmax(dim=1)].numpy()
+                right += int((answers == classes[start : start + _EMBEDDED_AT_ONCE][present]).sum())
+                asked += len(codes)
+        self._held_out = asked
+        return right / asked if asked else None
 
     def _rehearsed(self, memory: Memory, top: nn.Sequential) -> Rehearsal:
         rows = rows_of_samples(memory, self.head)
@@ -107,7 +132,15 @@ class Consolidation:
         logits = cosine_logits(features, self.head.weights(), self.head.scale)
         return Embedded(ids, features.numpy(), logits.numpy(), rows.numpy())
 
-    def _report(self, memory: Memory, top: nn.Sequential, result: Rehearsal) -> SleepReport:
+    def _report(
+        self,
+        memory: Memory,
+        result: Rehearsal,
+        changed: float,
+        before: float | None,
+        after: float | None,
+        used: bool,
+    ) -> SleepReport:
         edge = max(len(result.losses) // 10, 1)
         return SleepReport(
             generation=self.store.generations.newest() + 1,
@@ -119,8 +152,12 @@ class Consolidation:
             new_classes=len(memory.new_classes),
             loss_before=float(np.mean(result.losses[:edge])),
             loss_after=float(np.mean(result.losses[-edge:])),
-            top_change=_change(self.pipeline.backbone.top, top),
+            top_change=changed,
             interrupted=result.interrupted,
+            held_out=self._held_out,
+            accuracy_before=before,
+            accuracy_after=after,
+            used=used,
             settings={**self.called, **vars(self.settings)},
         )
 

@@ -226,7 +226,7 @@ class SleepReport:
     """What a sleep spent and what it changed.
 
     Attributes:
-        generation: Number of the weights that are now in use.
+        generation: Number of the new weights.
         updates: Backward passes of single samples; a mixed pair is one.
         seconds: Wall time from planning to the last step.
         samples: Different samples that were rehearsed.
@@ -237,6 +237,10 @@ class SleepReport:
         loss_after: The same over the last tenth.
         top_change: |new - old| / |old| over all weights of the top.
         interrupted: True when the sleep ended before its budget did.
+        held_out: Samples that are never rehearsed; asked about before and after, where there are any.
+        accuracy_before: Share of them that was answered rightly before the sleep.
+        accuracy_after: The same with the new weights.
+        used: False when the new weights did worse on them than was tolerated: they are kept, the old ones answer.
         settings: The values it ran with.
     """
 
@@ -251,6 +255,10 @@ class SleepReport:
     loss_after: float
     top_change: float
     interrupted: bool
+    held_out: int
+    accuracy_before: float | None
+    accuracy_after: float | None
+    used: bool
     settings: Mapping[str, Any]
 
     def as_dict(self) -> dict[str, Any]:

@@ -15,6 +15,7 @@ import torch
 from siesta.augment import make_augmentation
 from siesta.backbones import DEFAULT_BACKBONE, DEFAULT_SPACE, MIN_IMAGE_SIZE, PUBLISHED, make_backbone, make_space
 from siesta.budget import Budget
+from siesta.catch_up import CatchUp
 from siesta.codecs import CODECS, DEFAULT_CODEC, Raw
 from siesta.consolidation import Consolidation
 from siesta.contracts import Augmentation, Codes, OnProgress, Policy, Prediction, SleepReport
@@ -26,7 +27,17 @@ from siesta.images import ImageLike, Pixels, read_image
 from siesta.pipeline import Pipeline, graphs, groups, running, torch_device
 from siesta.policies import DEFAULT_POLICY, make_policy
 from siesta.sleep import SleepSettings, check_seed
-from siesta.store import OVERHEAD_BYTES, Durability, NewSample, Outdated, Recent, Snapshot, Store, parse_bytes
+from siesta.store import (
+    OVERHEAD_BYTES,
+    Durability,
+    Generation,
+    NewSample,
+    Outdated,
+    Recent,
+    Snapshot,
+    Store,
+    parse_bytes,
+)
 
 __all__ = ["DEFAULT_IMAGE_SIZE", "IN_MEMORY", "Siesta"]
 
@@ -109,6 +120,7 @@ class Siesta:
         image_size: int = DEFAULT_IMAGE_SIZE,
         base: str | Path | Iterable[ImageLike] | None = None,
         space: str = DEFAULT_SPACE,
+        hold_out: bool = True,
         seed: int = 0,
         device: str = "cpu",
         engine: str | None = None,
@@ -127,6 +139,8 @@ class Siesta:
                 pictures themselves, of which all are; without them the codec that comes with the package is used.
             space: Where class means live: "centred" (features seen from their mean over base pictures), "plain" (as
                 they are: the paper's variant), or "linear_centred" and "linear", the same before the last activation.
+            hold_out: Whether a few samples of every class with 20 or more, five at most, are never rehearsed: sleep
+                is judged by them.
             seed: Starts every random stream of this learner.
             device: Where torch computes.
             engine: What runs the network awake: "onnx" or "torch"; when None, onnx on a CPU and torch elsewhere.
@@ -171,6 +185,7 @@ class Siesta:
                 "codec_error": fitted.error,
                 "code_bytes": code_bytes,
                 "memory_bytes": parse_bytes(memory, code_bytes + OVERHEAD_BYTES),
+                "held_out": hold_out,
                 "seed": seed,
             },
             constant={
@@ -377,6 +392,7 @@ class Siesta:
         mean_share: float = 0.5,
         schedule: str = "one_cycle",
         optimizer: str = "sgd",
+        tolerance: float = 0.05,
         seed: int | None = None,
         on_progress: OnProgress | None = None,
     ) -> SleepReport:
@@ -400,6 +416,8 @@ class Siesta:
             mean_share: What class vectors are afterwards, see `SleepSettings`; 0 is the paper's variant.
             schedule: How the rate runs over the budget: a name from `SCHEDULES`.
             optimizer: "sgd" or "adamw".
+            tolerance: Where a learner holds samples out, how much smaller the share of right answers to them may
+                become; by more, and the new weights are kept but not used.
             seed: Of everything random in this sleep; made of the learner's seed and its sleeps so far when None.
             on_progress: Called after each batch.
         """
@@ -432,11 +450,27 @@ class Siesta:
                     chosen,
                     mix,
                     {"policy": _name(policy), "augment": _name(augment)},
+                    tolerance,
                     on_progress,
                     start,
                 ).run()
             finally:
                 self._asleep = False
+                self._load_weights()
+
+    def generations(self) -> list[Generation]:
+        """Weights that are kept, oldest first, with what is known of the sleeps that made them."""
+        return self._store.generations.all()
+
+    def roll_back(self, number: int) -> None:
+        """Answers with the weights of an older generation, or a newer one; what was taught since is counted in."""
+        self._check_awake()
+        with self._store.sleeping():
+            weights = self._store.generations.read(self._store.generations.get(number))
+            self.pipeline.load_top(weights["top"])
+            try:
+                self._store.use_generation(number, CatchUp(self.pipeline.features, Head.from_state(weights["head"])))
+            finally:
                 self._load_weights()
 
     def _old_space(self) -> str:

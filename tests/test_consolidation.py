@@ -74,7 +74,7 @@ def test_what_is_taught_meanwhile_is_counted_in_with_the_new_top(teacher: Siesta
 def test_a_sample_that_meets_the_swap_is_learned_with_the_new_top(teacher: Siesta) -> None:
     """The other process swaps between the features and the commit of a sample."""
     features, sleeper = teacher.pipeline.features, Siesta.open(path_of(teacher), to_sleep=True)
-    calls = []
+    calls: list[int] = []
 
     def swapped_just_after(codes: np.ndarray) -> np.ndarray:
         found = features(codes)
@@ -134,7 +134,79 @@ def test_a_teacher_that_opens_meanwhile_lets_the_sleep_be(teacher: Siesta) -> No
             Siesta.open(path).close()  # tidies up
             return number
 
-        sleeper.store.generations.add = opened_in_between  # type: ignore[method-assign]
+        sleeper.store.generations.add = opened_in_between  # type: ignore[method-assign, assignment]
         sleeper.sleep(updates=4, batch_size=4)
     with Siesta.open(path) as again:
         assert again.store.generation() == 1
+
+
+# -- samples that are never rehearsed, and generations -----------------------------------------------------------------
+
+
+@pytest.fixture
+def experienced(tmp_path: Path) -> Iterator[Siesta]:
+    """Forty samples each of two colours."""
+    with Siesta.create(tmp_path / "two.siesta", image_size=32) as learner:
+        images = [picture(label, number) for number in range(40) for label in ("red", "green")]
+        learner.learn_many(images, ["red", "green"] * 40)
+        yield learner
+
+
+def test_five_of_a_class_are_held_out_and_never_rehearsed(experienced: Siesta) -> None:
+    store = experienced.store
+    ids, classes = store.held_out(80)
+    assert np.bincount(classes).tolist() == [0, 5, 5]
+    assert ids.tolist() == [2 * number - side for number in (20, 24, 28, 32, 36) for side in (1, 0)]
+    assert not set(ids.tolist()) & set(store.memory().ids.tolist())
+    report = experienced.sleep(updates=140, batch_size=10)
+    assert (report.held_out, report.used) == (10, True)
+    assert report.samples == 70
+    assert report.accuracy_after == 1.0
+    rehearsed = store._connection.execute("SELECT sum(rehearsed) FROM samples WHERE held").fetchone()
+    assert rehearsed == (0,)
+
+
+def test_learners_that_hold_nothing_out_have_no_guard(tmp_path: Path) -> None:
+    with Siesta.create(":memory:", image_size=32, hold_out=False) as learner:
+        learner.learn_many([picture("red", number) for number in range(40)], ["red"] * 40)
+        report = learner.sleep(updates=8, batch_size=4)
+        assert (report.held_out, report.accuracy_before, report.accuracy_after, report.used) == (0, None, None, True)
+
+
+def test_a_sleep_that_does_worse_is_kept_and_not_used(experienced: Siesta) -> None:
+    before = experienced.predict_one(picture("red", 77))
+    report = experienced.sleep(updates=40, batch_size=10, tolerance=-0.5)  # not better by half: too bad
+    assert not report.used
+    assert experienced.store.generation() == 0
+    assert experienced.predict_one(picture("red", 77)) == before
+    assert [(some.number, some.in_use) for some in experienced.generations()] == [(0, True), (1, False)]
+    assert experienced.sleep(updates=4, batch_size=4).generation == 2
+    assert experienced.store.generation() == 2
+
+
+def test_an_older_generation_answers_as_it_did_with_what_was_taught_since_counted_in(experienced: Siesta) -> None:
+    asked = [picture(label, 90) for label in ("red", "green", "blue")]
+    experienced.sleep(updates=40, batch_size=10, rate=0.05)
+    first = experienced.predict_many(asked)
+    experienced.sleep(updates=40, batch_size=10, rate=0.05)
+    assert experienced.predict_many(asked) != first
+    experienced.roll_back(1)
+    assert experienced.predict_many(asked) == first
+    with pytest.raises(BadInput, match="no generation 7"):
+        experienced.roll_back(7)
+    experienced.learn_many([picture("blue", number) for number in range(3)], ["blue"] * 3)
+    known = experienced.predict_many(asked)
+    experienced.roll_back(2)
+    assert experienced.predict_many(asked)[2].label == "blue"
+    experienced.roll_back(1)
+    for one, other in zip(experienced.predict_many(asked), known, strict=True):
+        assert one.label == other.label
+        assert one.score == pytest.approx(other.score, rel=1e-5)
+
+
+def test_evicted_held_out_samples_make_room_for_others(tmp_path: Path) -> None:
+    with Siesta.create(":memory:", image_size=32, memory="20 samples") as learner:
+        learner.learn_many([picture("red", number) for number in range(80)], ["red"] * 80)
+        held = learner.store._connection.execute("SELECT count(*) FROM samples WHERE held").fetchone()
+        assert held == learner.store._connection.execute("SELECT held FROM classes").fetchone()
+        assert 0 < held[0] <= 5

@@ -52,6 +52,7 @@ def _make(run: PlannedRun, dataset: Dataset, folder: Path, say: Say) -> None:
         image_size=run.config.data.image_size,
         base=_codec_pictures(run, dataset),
         space=network.space,
+        hold_out=False,
         seed=run.seed,
     ) as learner:
         if base:

@@ -51,6 +51,7 @@ _EVICTION = 1  # purpose number of the random stream that picks who goes
 _KEPT_GENERATIONS = 5
 _AT_ONCE = 256  # samples that are embedded together before a generation is used
 _LAST_FEW = 8  # that many may be left to be embedded while nobody can teach
+_HELD_OUT, _HELD_OUT_FROM, _HELD_OUT_EVERY = 5, 20, 4  # of a class: at most five, the 20th, the 24th, ...
 _DATABASE = "store.sqlite"
 
 Access = Literal["read", "teach", "sleep"]
@@ -155,6 +156,7 @@ class Store:
             self.settings: dict[str, Any] = {name: json.loads(value) for name, value in rows}
             self.code_bytes = int(self.settings["code_bytes"])
             self.capacity = int(self.settings["memory_bytes"]) // (self.code_bytes + OVERHEAD_BYTES)
+            self._holds_out = bool(self.settings.get("held_out"))  # learners of old do not
         except (KeyError, TypeError, ValueError) as error:
             raise Damaged(
                 f"{path}/store.sqlite has lost its settings: restore it from a copy of the learner"
@@ -371,12 +373,18 @@ class Store:
         if len(sample.codes) != self.code_bytes:
             raise ValueError(f"codes of {len(sample.codes)} bytes in a store of {self.code_bytes}")
         execute = self._connection.execute
-        (slot,) = execute(
-            "UPDATE classes SET taught = taught + 1, stored = stored + 1 WHERE id = ? RETURNING stored - 1", (class_id,)
+        slot, taught, held = execute(
+            "UPDATE classes SET taught = taught + 1, stored = stored + 1 WHERE id = ?"
+            " RETURNING stored - 1, taught, held",
+            (class_id,),
         ).fetchone()
+        hold = self._holds_out and held < _HELD_OUT and taught >= _HELD_OUT_FROM and taught % _HELD_OUT_EVERY == 0
         (sample_id,) = execute(
-            "INSERT INTO samples (class_id, slot, rehearsed) VALUES (?, ?, 0) RETURNING id", (class_id, slot)
+            "INSERT INTO samples (class_id, slot, rehearsed, held) VALUES (?, ?, 0, ?) RETURNING id",
+            (class_id, slot, hold),
         ).fetchone()
+        if hold:
+            execute("UPDATE classes SET held = held + 1 WHERE id = ?", (class_id,))
         execute("INSERT INTO codes VALUES (?, ?, ?)", (sample_id, _checksum(sample_id, sample.codes), sample.codes))
         if sample.key is not None:
             execute("INSERT OR REPLACE INTO keys VALUES (?, ?)", (sample.key, sample_id))
@@ -388,12 +396,12 @@ class Store:
         class_id, stored = execute("SELECT id, stored FROM classes ORDER BY stored DESC, id LIMIT 1").fetchone()
         (newest,) = execute("SELECT seq FROM sqlite_sequence WHERE name = 'samples'").fetchone()
         slot = int(np.random.default_rng((self.settings["seed"], _EVICTION, newest)).integers(stored))
-        (gone,) = execute(
-            "DELETE FROM samples WHERE class_id = ? AND slot = ? RETURNING id", (class_id, slot)
+        gone, held = execute(
+            "DELETE FROM samples WHERE class_id = ? AND slot = ? RETURNING id, held", (class_id, slot)
         ).fetchone()
         execute("UPDATE samples SET slot = ? WHERE class_id = ? AND slot = ?", (slot, class_id, stored - 1))
         execute("DELETE FROM codes WHERE id = ?", (gone,))
-        execute("UPDATE classes SET stored = stored - 1 WHERE id = ?", (class_id,))
+        execute("UPDATE classes SET stored = stored - 1, held = held - ? WHERE id = ?", (held, class_id))
 
     def get(self, ids: Ids) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint8]]:
         """Codes of samples by id.
@@ -448,7 +456,7 @@ class Store:
         return int(row[0])
 
     def memory(self, newest: int | None = None) -> Memory:
-        """The narrow view of what is stored, for a policy: a scan of the small table only.
+        """The narrow view of what is stored and not held out, for a policy: a scan of the small table only.
 
         Args:
             newest: Samples that came after it are left out.
@@ -456,7 +464,7 @@ class Store:
         with self._errors():
             columns = self._connection.execute(
                 "SELECT group_concat(id), group_concat(class_id), group_concat(rehearsed) FROM samples"
-                " WHERE id <= coalesce(?, id)",
+                " WHERE NOT held AND id <= coalesce(?, id)",
                 (newest,),
             ).fetchone()
             new = self._connection.execute(
@@ -465,6 +473,15 @@ class Store:
         ids, classes, rehearsed = (np.fromstring(column or "", dtype=np.int64, sep=",") for column in columns)
         new_classes = np.array([row[0] for row in new], dtype=np.int32)
         return Memory(ids, classes.astype(np.int32), rehearsed.astype(np.int32), new_classes)
+
+    def held_out(self, newest: int) -> tuple[Ids, npt.NDArray[np.int32]]:
+        """Samples up to `newest` that no sleep rehearses, to be asked about after it: ids (B,) and class ids (B,)."""
+        with self._errors():
+            rows = self._connection.execute(
+                "SELECT id, class_id FROM samples WHERE held AND id <= ? ORDER BY id", (newest,)
+            ).fetchall()
+        ids, classes = np.array(rows, dtype=np.int64).reshape(-1, 2).T
+        return ids, classes.astype(np.int32)
 
     def known_keys(self, keys: Iterable[int]) -> set[int]:
         """Those of the keys under which something was taught already."""
