@@ -24,6 +24,7 @@ from siesta.errors import BadInput
 from siesta.fitting import base_pictures, fitted_for
 from siesta.head import Head
 from siesta.images import ImageLike, Pixels, read_image
+from siesta.jobs import SleepJob, begin_sleep
 from siesta.pipeline import Pipeline, graphs, groups, running, torch_device
 from siesta.policies import DEFAULT_POLICY, make_policy
 from siesta.sleep import SleepSettings, check_seed
@@ -45,6 +46,10 @@ IN_MEMORY = ":memory:"
 DEFAULT_IMAGE_SIZE = 224
 _AT_ONCE = 32
 _LARGEST_IMAGE = 1024
+_IN_BACKGROUND = {
+    *("updates", "seconds", "minutes", "until"),
+    *("policy", "augment", "batch_size", "rate", "tolerance", "seed"),
+}
 
 
 class Siesta:
@@ -457,6 +462,29 @@ class Siesta:
             finally:
                 self._asleep = False
                 self._load_weights()
+
+    def sleep_async(self, *, threads: int = 1, nice: int = 10, **options: Any) -> SleepJob:
+        """`sleep` in a process of its own, while this one goes on teaching and answering with the weights it has.
+
+        It gives way to other processes, outlives this one, and its new weights are taken over by themselves.
+
+        Args:
+            threads: How many it computes with.
+            nice: How much it gives way, 0 to 19.
+            **options: Those of `sleep` that are text or numbers: a budget, policy, augment, batch_size, rate,
+                tolerance, seed.
+
+        Returns:
+            What follows, pauses and ends it.
+        """
+        if self._store.path is None:
+            raise BadInput("a learner in memory sleeps in its own process: use sleep")
+        unknown = set(options) - _IN_BACKGROUND
+        if unknown or not all(value is None or isinstance(value, str | int | float) for value in options.values()):
+            raise BadInput(f"a sleep in the background takes text and numbers: {', '.join(sorted(_IN_BACKGROUND))}")
+        Budget.of(**{name: options.get(name) for name in ("updates", "seconds", "minutes", "until")})
+        named = {"lr" if name == "rate" else name: value for name, value in options.items()}
+        return begin_sleep(self._store.path, {**named, "nice": nice}, threads)
 
     def generations(self) -> list[Generation]:
         """Weights that are kept, oldest first, with what is known of the sleeps that made them."""

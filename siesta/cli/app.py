@@ -14,6 +14,7 @@ from siesta.cli import ask, experiment, learner, reproduce
 from siesta.cli import base as base_command
 from siesta.cli import demo as demo_command
 from siesta.cli import report as report_command
+from siesta.cli import sleep as sleep_commands
 from siesta.cli.output import errors
 from siesta.errors import SiestaError
 
@@ -46,7 +47,13 @@ app = typer.Typer(
 app.command("new")(learner.new)
 app.command("base")(base_command.base)
 app.command("learn")(learner.learn)
-app.command("sleep")(learner.sleep)
+app.command("sleep")(sleep_commands.sleep)
+app.command("sleep-status")(sleep_commands.sleep_status)
+app.command("sleep-pause")(sleep_commands.sleep_pause)
+app.command("sleep-resume")(sleep_commands.sleep_resume)
+app.command("wake")(sleep_commands.wake)
+app.command("generations")(sleep_commands.generations)
+app.command("rollback")(sleep_commands.rollback)
 app.command("predict")(ask.predict)
 app.command("eval")(ask.evaluate)
 app.command("info")(ask.info)

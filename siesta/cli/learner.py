@@ -1,19 +1,14 @@
-"""Commands that change a learner: new, learn, sleep."""
+"""Commands that make and teach a learner: new, learn."""
 
 from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from siesta.augment import explain_augmentations
-from siesta.cli.output import DONE_IN_PART, INTERRUPTED, console, counting, errors, print_json, sleeping
-from siesta.policies import DEFAULT_POLICY, explain_policies
-
-if TYPE_CHECKING:
-    from siesta.contracts import Progress
+from siesta.cli.output import DONE_IN_PART, INTERRUPTED, console, counting, errors, print_json
 
 __all__ = [
     "BackboneOption",
@@ -26,7 +21,6 @@ __all__ = [
     "WeightsOption",
     "learn",
     "new",
-    "sleep",
 ]
 
 PathArgument = Annotated[Path, typer.Argument(help="The learner's folder.")]
@@ -128,62 +122,3 @@ def learn(
         )
     if unreadable:
         raise typer.Exit(DONE_IN_PART)
-
-
-def sleep(
-    path: PathArgument,
-    updates: Annotated[int | None, typer.Option(help="Budget in updates (samples rehearsed).")] = None,
-    seconds: Annotated[float | None, typer.Option(help="Budget in seconds.")] = None,
-    minutes: Annotated[float | None, typer.Option(help="Budget in minutes.")] = None,
-    until: Annotated[str | None, typer.Option(help="Budget as a time of day, like 06:30.")] = None,
-    policy: Annotated[str, typer.Option(help=f"What to rehearse. {explain_policies()}.")] = DEFAULT_POLICY,
-    augment: Annotated[
-        str | None, typer.Option(help=f"Mix pairs of samples; none are if left out. {explain_augmentations()}.")
-    ] = None,
-    batch_size: Annotated[int, typer.Option(help="Samples a step.")] = 64,
-    lr: Annotated[float | None, typer.Option(help="Highest learning rate; the network's own if left out.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Same seed and updates, same weights.")] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Consolidate within a budget; Ctrl-C wakes it up early with what it has.
-
-    Example: siesta sleep birds.siesta --minutes 10
-    """
-    from siesta.learner import Siesta
-
-    with Siesta.open(path) as learner, sleeping() as bar:
-        task = bar.add_task("asleep", total=1.0, words="falling asleep")
-
-        def show(progress: Progress) -> None:
-            words = (
-                f"loss {progress.loss:.3f}  rate {progress.rate:.4f}  "
-                f"{progress.updates:,} updates, {progress.updates_per_second:.0f}/s  {progress.seconds_left:.0f} s left"
-            )
-            bar.update(task, completed=progress.fraction, words=words)
-
-        report = learner.sleep(
-            updates=updates,
-            seconds=seconds,
-            minutes=minutes,
-            until=until,
-            policy=policy,
-            augment=augment,
-            batch_size=batch_size,
-            rate=lr,
-            seed=seed,
-            on_progress=show,
-        )
-    if as_json:
-        print_json(report.as_dict())
-    else:
-        woke = "Woke up early" if report.interrupted else "Slept"
-        console.print(
-            f"{woke}: {report.updates:,} updates in {report.seconds:.1f} s over {report.samples:,} samples of "
-            f"{report.classes:,} classes ({report.new_classes:,} new). Loss {report.loss_before:.3f} -> "
-            f"{report.loss_after:.3f}, top changed by {100 * report.top_change:.2f} %. "
-            f"Generation {report.generation} is in use."
-        )
-    if report.loss_after > 1.2 * report.loss_before:
-        errors.print("The loss rose: sleep longer, or with a lower --lr.", style="yellow")
-    if report.interrupted:
-        raise typer.Exit(INTERRUPTED)
