@@ -132,6 +132,42 @@ class Head:
         """
         return Head(self.class_ids, F.normalize(vectors) * norm, self.taught(), scale)
 
+    def without(self, class_id: int) -> Head:
+        """As the last sleep left it, but for one class."""
+        return self._of({known: entry for known, entry in self._entries().items() if known != class_id})
+
+    def with_one_less(self, class_id: int) -> Head:
+        """As the last sleep left it, a class standing for one sample less; without it when that was the last."""
+        entries = self._entries()
+        if class_id not in entries:
+            return self
+        count, vector = entries.pop(class_id)
+        return self._of({**entries, class_id: (count - 1, vector)} if count > 1 else entries)
+
+    def merged(self, class_id: int, into: int) -> Head:
+        """As the last sleep left it, two classes as one: the mean of all that they stand for."""
+        entries = self._entries()
+        some = [entries.pop(known) for known in (class_id, into) if known in entries]
+        if not some:
+            return self
+        count = sum(number for number, _ in some)
+        vector = torch.stack([number * vector.double() for number, vector in some]).sum(dim=0) / max(count, 1)
+        return self._of({**entries, into: (count, vector.float())})
+
+    def _entries(self) -> dict[int, tuple[int, Tensor]]:
+        """Count and vector of each class as of the last sleep."""
+        return {known: (int(self._counts[row]), self._vectors[row]) for known, row in self._rows.items()}
+
+    def _of(self, entries: dict[int, tuple[int, Tensor]]) -> Head:
+        ids = sorted(entries)
+        vectors = [entries[known][1] for known in ids]
+        return Head(
+            torch.tensor(ids, dtype=torch.int64),
+            torch.stack(vectors) if vectors else torch.zeros(0, self._vectors.shape[1]),
+            torch.tensor([entries[known][0] for known in ids], dtype=torch.int64),
+            self.scale,
+        )
+
     def is_finite(self) -> bool:
         """False once a sleep has diverged."""
         return math.isfinite(self.scale) and bool(torch.isfinite(self.weights()).all())

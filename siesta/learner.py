@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -11,6 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from siesta.augment import make_augmentation
 from siesta.backbones import DEFAULT_BACKBONE, DEFAULT_SPACE, MIN_IMAGE_SIZE, PUBLISHED, make_backbone, make_space
@@ -31,6 +33,7 @@ from siesta.sleep import SleepSettings, check_seed
 from siesta.store import (
     OVERHEAD_BYTES,
     Durability,
+    Edit,
     Generation,
     NewSample,
     Outdated,
@@ -98,13 +101,17 @@ class Siesta:
         version = self._store.version()
         if version == self._version:
             return
-        if self._store.generation() != self._generation:
+        classes = self._store.classes()
+        used = self._store.generations.get(self._store.generation())
+        if (used.number, used.hashes) != (self._generation, self._hashes):
             self._load_weights()
         else:
             self._version = version
-            self._count_in(self._store.recent(record.id for record in self._store.classes()))
+            self._labels = {record.id: record.label for record in classes}
+            self._count_in(self._store.recent(record.id for record in classes))
 
     def _take_over(self, snapshot: Snapshot) -> None:
+        self._hashes = snapshot.generation.hashes
         self._generation = snapshot.generation.number
         self._head = Head.from_state(snapshot.weights["head"])
         self._labels = {record.id: record.label for record in snapshot.classes}
@@ -486,6 +493,63 @@ class Siesta:
         named = {"lr" if name == "rate" else name: value for name, value in options.items()}
         return begin_sleep(self._store.path, {**named, "nice": nice}, threads)
 
+    # -- changing one's mind --------------------------------------------------------------------------------------
+
+    def rename(self, label: str, new: str) -> None:
+        """Gives a class another name."""
+        with self._changing():
+            self._store.rename(label, new)
+
+    def merge(self, label: str, into: str) -> None:
+        """Makes one class of two: what was taught as `label` was `into` all along."""
+        gone, stays = (self._store.class_named(some).id for some in (label, into))
+        with self._changing():
+            self._store.merge(label, into, _heads(lambda head: head.merged(gone, stays)))
+
+    def forget(self, label: str) -> None:
+        """Forgets a class: its samples, its means, its place in every generation that is kept.
+
+        No file of the learner has their codes any more. What they taught the upper layers, these keep.
+        """
+        gone = self._store.class_named(label).id
+        with self._changing():
+            self._store.forget_class(label, _heads(lambda head: head.without(gone)))
+
+    def forget_sample(self, sample_id: int) -> None:
+        """Forgets one sample, by the id that `learn_one` returned."""
+        with self._changing():
+            codes, heads = self._sample(sample_id)
+            self._store.forget_sample(sample_id, self.pipeline.features(codes)[0], heads)
+
+    def correct(self, sample_id: int, label: str) -> int:
+        """Teaches a sample anew under another label, in the place of the old one; returns its new id."""
+        with self._changing():
+            codes, heads = self._sample(sample_id)
+            sample = NewSample(label, codes.tobytes(), self.pipeline.features(codes)[0])
+            return self._store.correct(sample_id, sample, heads).id
+
+    def _sample(self, sample_id: int) -> tuple[Codes, Edit]:
+        """Codes of a stored sample, and what becomes of heads that have it inside."""
+        class_id = self._store.class_of_sample(sample_id)
+        _, codes = self._store.get(np.array([sample_id], dtype=np.int64))
+
+        def without_it(generation: Generation, state: dict[str, Tensor]) -> dict[str, Tensor]:
+            head = Head.from_state(state)
+            return (head.with_one_less(class_id) if sample_id <= generation.since else head).state()
+
+        return codes, without_it
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Nobody sleeps meanwhile; afterwards it knows what the store does."""
+        self._check_awake()
+        with self._store.sleeping():
+            self._refresh()
+            try:
+                yield
+            finally:
+                self._load_weights()
+
     def generations(self) -> list[Generation]:
         """Weights that are kept, oldest first, with what is known of the sleeps that made them."""
         return self._store.generations.all()
@@ -559,3 +623,8 @@ def _name(part: object) -> str | None:
     if part is None or isinstance(part, str):
         return part
     return str(getattr(part, "__name__", type(part).__name__))
+
+
+def _heads(change: Callable[[Head], Head]) -> Edit:
+    """The same change to the head of any generation."""
+    return lambda _, state: change(Head.from_state(state)).state()

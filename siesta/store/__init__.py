@@ -1,6 +1,6 @@
 """Everything that lasts: samples, classes, sums, and which weights are in use."""
 
-from siesta.store.generations import Generation
+from siesta.store.generations import Edit, Generation
 from siesta.store.labels import clean_label
 from siesta.store.sizes import format_bytes, parse_bytes
 from siesta.store.store import (
@@ -20,6 +20,7 @@ __all__ = [
     "OVERHEAD_BYTES",
     "ClassRecord",
     "Durability",
+    "Edit",
     "Generation",
     "NewSample",
     "Outdated",

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from siesta.errors import BadInput, Busy, Damaged
 
-__all__ = ["Lock", "disk_errors", "folder_bytes", "read_tensors", "replace_folder", "write_tensors"]
+__all__ = ["Lock", "disk_errors", "folder_bytes", "read_tensors", "replace_folder", "sha256", "write_tensors"]
 
 Tensors = Mapping[str, Tensor]
 
@@ -53,13 +53,18 @@ def write_tensors(path: Path, tensors: Tensors) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def read_tensors(path: Path, sha256: str) -> dict[str, Tensor]:
+def sha256(path: Path) -> str:
+    """SHA-256 of a file's bytes."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def read_tensors(path: Path, expected: str) -> dict[str, Tensor]:
     """Reads what `write_tensors` wrote; anything else is named as damaged."""
     try:
         data = path.read_bytes()
     except OSError as error:
         raise Damaged(f"{path} cannot be read ({error.strerror}): restore it from a copy of the learner") from error
-    if hashlib.sha256(data).hexdigest() != sha256:
+    if hashlib.sha256(data).hexdigest() != expected:
         raise Damaged(f"{path} is damaged: restore it from a copy of the learner")
     try:
         return load(data)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +20,7 @@ from torch import Tensor
 from siesta.errors import BadInput, Damaged
 from siesta.store import files, schema
 
-__all__ = ["Generation", "Generations"]
+__all__ = ["Edit", "Generation", "Generations"]
 
 Tensors = Mapping[str, Tensor]
 Weights = dict[str, dict[str, Tensor]]
@@ -52,6 +52,10 @@ class Generation:
     in_use: bool
 
 
+Edit = Callable[[Generation, dict[str, Tensor]], Tensors]
+"""A generation and the tensors of one of its files -> those that the file shall have."""
+
+
 class Generations:
     """All that are kept, of a store on disk or, with `path` None, in RAM."""
 
@@ -60,6 +64,7 @@ class Generations:
         self._folder = None if path is None else path / "generations"
         self._connection = connection
         self._in_ram: dict[int, Mapping[str, Tensors]] = {}
+        self._beside: dict[int, Mapping[str, Tensors]] = {}
 
     @staticmethod
     def first(connection: sqlite3.Connection, hashes: Mapping[str, str]) -> None:
@@ -105,10 +110,7 @@ class Generations:
         if self._folder is None:
             return {name: dict(tensors) for name, tensors in self._in_ram[generation.number].items()}
         folder = self._folder / _name(generation.number)
-        return {
-            name: files.read_tensors(folder / f"{name}.safetensors", sha256)
-            for name, sha256 in generation.hashes.items()
-        }
+        return {name: _read(folder, name, sha256) for name, sha256 in generation.hashes.items()}
 
     def add(self, tensors: Mapping[str, Tensors], since: int, report: Mapping[str, Any]) -> int:
         """Keeps a new generation, without using it; returns its number."""
@@ -128,6 +130,42 @@ class Generations:
         """Points at a generation, in the caller's transaction."""
         self._connection.execute("UPDATE in_use SET generation = ?", (number,))
 
+    def write_beside(self, name: str, edit: Edit) -> dict[int, str]:
+        """Writes another version of a file of every generation beside the one in use; returns its hashes."""
+        hashes = {}
+        for generation in self.all():
+            tensors = edit(generation, self.read(generation)[name])
+            if self._folder is None:
+                self._beside[generation.number] = {name: tensors}
+                hashes[generation.number] = ""
+            else:
+                file = self._folder / _name(generation.number) / f".{name}.next"
+                hashes[generation.number] = files.write_tensors(file, tensors)
+        return hashes
+
+    def vouch(self, name: str, hashes: Mapping[int, str]) -> None:
+        """Puts the other versions in the place of the old ones, in the caller's transaction."""
+        for generation in self.all():
+            known = json.dumps({**generation.hashes, name: hashes[generation.number]})
+            self._connection.execute("UPDATE generations SET hashes = ? WHERE number = ?", (known, generation.number))
+
+    def finish(self) -> None:
+        """Gives versions beside that are vouched for their names, and removes the others."""
+        for number, changed in self._beside.items():
+            self._in_ram[number] = {**self._in_ram[number], **changed}
+        self._beside.clear()
+        if self._folder is None:
+            return
+        for generation in self.all():
+            folder = self._folder / _name(generation.number)
+            for beside in folder.glob(".*.next"):
+                name = beside.name.removeprefix(".").removesuffix(".next")
+                if files.sha256(beside) == generation.hashes.get(name):
+                    beside.replace(folder / f"{name}.safetensors")
+                else:
+                    beside.unlink()
+            files.sync_folder(folder)
+
     def prune(self, kept: int) -> None:
         """Lets go of all but the newest `kept`, the one in use and the one before it, which a reader may be opening."""
         generations = self.all()
@@ -142,6 +180,7 @@ class Generations:
             del self._in_ram[number]
         if self._folder is not None:
             self._remove_files(stay)
+            self.finish()
 
     def _remove_files(self, stay: set[int]) -> None:
         assert self._folder is not None
@@ -152,6 +191,14 @@ class Generations:
         for folder in self._folder.iterdir():
             if folder.name not in names:
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+def _read(folder: Path, name: str, sha256: str) -> dict[str, Tensor]:
+    """A file that its row vouches for; a crash may have kept it from getting its name."""
+    beside = folder / f".{name}.next"
+    if beside.exists() and files.sha256(beside) == sha256:
+        return files.read_tensors(beside, sha256)
+    return files.read_tensors(folder / f"{name}.safetensors", sha256)
 
 
 def _generation(row: tuple[Any, ...]) -> Generation:

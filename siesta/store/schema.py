@@ -63,6 +63,9 @@ CREATE TABLE generations (
     report TEXT
 );
 CREATE TABLE in_use (id INTEGER PRIMARY KEY CHECK (id = 0), generation INTEGER NOT NULL);
+
+-- what was changed after it was taught, as JSON
+CREATE TABLE audit (id INTEGER PRIMARY KEY AUTOINCREMENT, made TEXT NOT NULL, what TEXT NOT NULL);
 """
 
 # the newest row was the one in use, ids of samples have no gaps, and what was taught since the last sleep came last
@@ -88,6 +91,7 @@ FROM generations_1;
 DROP TABLE generations_1;
 CREATE TABLE in_use (id INTEGER PRIMARY KEY CHECK (id = 0), generation INTEGER NOT NULL);
 INSERT INTO in_use SELECT 0, max(number) FROM generations;
+CREATE TABLE audit (id INTEGER PRIMARY KEY AUTOINCREMENT, made TEXT NOT NULL, what TEXT NOT NULL);
 """
 
 

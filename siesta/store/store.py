@@ -26,7 +26,7 @@ from torch import Tensor
 from siesta.contracts import Ids, Memory
 from siesta.errors import BadInput, Busy, Damaged
 from siesta.store import files, schema
-from siesta.store.generations import Generation, Generations
+from siesta.store.generations import Edit, Generation, Generations, now
 from siesta.store.labels import clean_label
 
 __all__ = [
@@ -515,6 +515,134 @@ class Store:
             for class_id, label, count, _, total in rows
         ]
 
+    # -- changing one's mind ---------------------------------------------------------------------------------------
+
+    def rename(self, label: str, new: str) -> None:
+        """Gives a class another name."""
+        record, clean = self.class_named(label), clean_label(new)
+        if any(other.label == clean for other in self.classes()):
+            raise BadInput(f"there is a class '{clean}' already: merge the two")
+        with self._changing({"what": "rename", "label": record.label, "to": clean}):
+            self._connection.execute("UPDATE classes SET label = ? WHERE id = ?", (clean, record.id))
+
+    def merge(self, label: str, into: str, heads: Edit) -> None:
+        """Makes the samples of one class those of another; `heads` does the same to the heads."""
+        gone, stays = self.class_named(label), self.class_named(into)
+        if gone == stays:
+            raise BadInput(f"'{gone.label}' is one class already: name two")
+        execute = self._connection.execute
+        with self._changing({"what": "merge", "label": gone.label, "into": stays.label}, heads):
+            execute(
+                "UPDATE samples SET class_id = ?, slot = slot + ? WHERE class_id = ?", (stays.id, stays.stored, gone.id)
+            )
+            execute(
+                "UPDATE classes SET taught = taught + ?, stored = stored + ?,"
+                " held = held + (SELECT held FROM classes WHERE id = ?) WHERE id = ?",
+                (gone.taught, gone.stored, gone.id, stays.id),
+            )
+            sums = {recent.class_id: recent for recent in self.recent((gone.id, stays.id))}
+            if gone.id in sums:
+                both = list(sums.values())
+                total = _sum_row(stays.id, sum(some.count for some in both), sum(some.total for some in both))  # type: ignore[arg-type]
+                execute(_INSERT_SUM, total)
+            self._drop_class(gone.id)
+
+    def forget_class(self, label: str, heads: Edit) -> None:
+        """Removes a class, its samples and all that was made of them; `heads` does so in the heads."""
+        record = self.class_named(label)
+        execute = self._connection.execute
+        with self._changing({"what": "forget", "label": record.label}, heads, forgets=True):
+            for statement in _FORGET:
+                execute(statement, (record.id,))
+            execute("DELETE FROM samples WHERE class_id = ?", (record.id,))
+            self._drop_class(record.id)
+        self._recount()
+
+    def forget_sample(self, sample_id: int, feature: npt.NDArray[np.float32], heads: Edit) -> None:
+        """Removes a sample and what it added to its class; `feature` is its z, and `heads` the same for the heads."""
+        with self._changing({"what": "forget", "sample": sample_id}, heads, forgets=True):
+            self._take_out(sample_id, feature)
+        self._recount()
+
+    def correct(self, sample_id: int, sample: NewSample, heads: Edit) -> Stored:
+        """Stores a sample anew, under another label and id, in the place of an old one."""
+        with self._changing({"what": "correct", "sample": sample_id, "label": sample.label}, heads):
+            self._take_out(sample_id, sample.feature)
+            class_id, sums = self._class_of(clean_label(sample.label)), _Sums(self._connection)
+            stored = Stored(self._insert(class_id, sample), class_id)
+            sums.add(class_id, sample.feature)
+            sums.write()
+        self._recount()
+        return stored
+
+    def audit(self) -> list[dict[str, Any]]:
+        """What was changed after it was taught, oldest first."""
+        with self._errors():
+            rows = self._connection.execute("SELECT made, what FROM audit ORDER BY id").fetchall()
+        return [{"made": made, **json.loads(what)} for made, what in rows]
+
+    def class_named(self, label: str) -> ClassRecord:
+        """The class of a label."""
+        for record in self.classes():
+            if record.label == label:
+                return record
+        raise BadInput(f"there is no class '{label}': `siesta info` lists them")
+
+    def class_of_sample(self, sample_id: int) -> int:
+        """The class id of a stored sample."""
+        with self._errors():
+            row = self._connection.execute("SELECT class_id FROM samples WHERE id = ?", (sample_id,)).fetchone()
+        if row is None:
+            raise BadInput(f"there is no sample {sample_id}: it was never stored, evicted or forgotten")
+        return int(row[0])
+
+    def _take_out(self, sample_id: int, feature: npt.NDArray[np.float32]) -> None:
+        """Removes a sample, in the caller's transaction; what was taught since the last sleep loses its z."""
+        execute = self._connection.execute
+        class_id, slot, held = execute(
+            "DELETE FROM samples WHERE id = ? RETURNING class_id, slot, held", (sample_id,)
+        ).fetchone()
+        (last,) = execute(
+            "UPDATE classes SET taught = taught - 1, stored = stored - 1, held = held - ? WHERE id = ?"
+            " RETURNING stored",
+            (held, class_id),
+        ).fetchone()
+        execute("UPDATE samples SET slot = ? WHERE class_id = ? AND slot = ?", (slot, class_id, last))
+        execute("DELETE FROM codes WHERE id = ?", (sample_id,))
+        execute("DELETE FROM keys WHERE sample_id = ?", (sample_id,))
+        if sample_id > self.generations.get(self.generations.used()).since:
+            for recent in self.recent([class_id]):
+                row = _sum_row(class_id, recent.count - 1, recent.total - feature)
+                execute("DELETE FROM recent WHERE class_id = ?", (class_id,))
+                if recent.count > 1:
+                    execute(_INSERT_SUM, row)
+        if execute("SELECT taught FROM classes WHERE id = ?", (class_id,)).fetchone() == (0,):
+            self._drop_class(class_id)
+
+    def _drop_class(self, class_id: int) -> None:
+        self._connection.execute("DELETE FROM recent WHERE class_id = ?", (class_id,))
+        self._connection.execute("DELETE FROM classes WHERE id = ?", (class_id,))
+
+    @contextmanager
+    def _changing(self, what: Mapping[str, Any], heads: Edit | None = None, forgets: bool = False) -> Iterator[None]:
+        """One transaction over what was taught and the heads of all generations; asleep, so that nobody makes one.
+
+        With `forgets`, what is deleted leaves no trace in any file.
+        """
+        self._check_writable("teach")
+        self._check_sleeping()
+        with self._errors(), files.disk_errors(self.path or Path()):
+            hashes = None if heads is None else self.generations.write_beside("head", heads)
+            with schema.transaction(self._connection):
+                yield
+                if hashes is not None:
+                    self.generations.vouch("head", hashes)
+                self._connection.execute("INSERT INTO audit (made, what) VALUES (?, ?)", (now(), json.dumps(what)))
+            self.generations.finish()
+            if forgets and self.path is not None:
+                self._connection.execute("VACUUM")  # pages that were freed, and rests of rows in others
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
     # -- weights --------------------------------------------------------------------------------------------------
 
     def constant(self, name: str) -> dict[str, Tensor]:
@@ -639,6 +767,10 @@ class _Sums:
 
 
 _INSERT_SUM = "INSERT OR REPLACE INTO recent VALUES (?, ?, ?, ?)"
+_FORGET = (
+    "DELETE FROM codes WHERE id IN (SELECT id FROM samples WHERE class_id = ?)",
+    "DELETE FROM keys WHERE sample_id IN (SELECT id FROM samples WHERE class_id = ?)",
+)
 
 
 def _sum_row(class_id: int, count: int, total: npt.NDArray[np.float64]) -> tuple[int, int, int, bytes]:
