@@ -32,7 +32,6 @@ from siesta.policies import DEFAULT_POLICY, make_policy
 from siesta.sleep import SleepSettings, check_seed
 from siesta.store import (
     OVERHEAD_BYTES,
-    Durability,
     Edit,
     Generation,
     NewSample,
@@ -219,7 +218,7 @@ class Siesta:
         *,
         read_only: bool = False,
         to_sleep: bool = False,
-        durability: Durability = "process",
+        durability: str = "process",
         device: str = "cpu",
         engine: str | None = None,
     ) -> Siesta:
@@ -594,6 +593,7 @@ class Siesta:
             },
             "codec": {"name": settings["codec"], "relative_error": settings["codec_error"]},
             "sleeps": store.generations.reports(),
+            "changes": store.audit(),
         }
 
 

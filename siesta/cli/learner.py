@@ -86,6 +86,9 @@ def new(
 def learn(
     path: PathArgument,
     folder: Annotated[Path, typer.Argument(help="Pictures as FOLDER/<label>/*.")],
+    durability: Annotated[
+        str, typer.Option(help="What what was learned survives: the death of the process, or of the machine (power).")
+    ] = "process",
     as_json: JsonOption = False,
 ) -> None:
     """Teach a folder of pictures, each at once; run again, it goes on where it stopped.
@@ -98,7 +101,7 @@ def learn(
     files = checked_files(folder)
     counts: Counter[str] = Counter()
     unreadable: list[str] = []
-    with Siesta.open(path) as learner, counting() as bar:
+    with Siesta.open(path, durability=durability) as learner, counting() as bar:
         task = bar.add_task("learning", total=len(files))
         try:
             for outcome in teach(learner, files):

@@ -34,7 +34,6 @@ __all__ = [
     "OVERHEAD_BYTES",
     "Access",
     "ClassRecord",
-    "Durability",
     "NewSample",
     "Outdated",
     "Recent",
@@ -57,8 +56,7 @@ _DATABASE = "store.sqlite"
 Access = Literal["read", "teach", "sleep"]
 """What a process opens a store for."""
 
-Durability = Literal["process", "power"]
-DURABILITIES: dict[Durability, str] = {"process": "NORMAL", "power": "FULL"}
+DURABILITIES: dict[str, str] = {"process": "NORMAL", "power": "FULL"}
 """What survives what: the death of the process, or that of the machine; and what SQLite calls it."""
 
 Tensors = Mapping[str, Tensor]
@@ -233,7 +231,7 @@ class Store:
             Generations.first(connection, first)
 
     @classmethod
-    def open(cls, path: Path, access: Access = "teach", durability: Durability = "process") -> Store:
+    def open(cls, path: Path, access: Access = "teach", durability: str = "process") -> Store:
         """Opens a store on disk; a second process that wants to teach is refused, readers and a sleeper never are.
 
         In one process the newer teacher takes over, so that `x = open(path)` may follow `x = create(path)`.
@@ -777,7 +775,7 @@ def _sum_row(class_id: int, count: int, total: npt.NDArray[np.float64]) -> tuple
     return class_id, count, _checksum(class_id, total.tobytes()), total.tobytes()
 
 
-def _connected(path: Path, access: Access, durability: Durability) -> sqlite3.Connection:
+def _connected(path: Path, access: Access, durability: str) -> sqlite3.Connection:
     """A connection to a store in today's format; one of an older siesta is brought to it."""
     connection = schema.connect(path / _DATABASE, access == "read", DURABILITIES[durability])
     try:
