@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from siesta.backbones.frozen_norm import with_frozen_norms
 from siesta.budget import Budget
 from siesta.catch_up import CatchUp
+from siesta.confidence import Confidence
 from siesta.contracts import Augmentation, Codes, Embedded, Ids, Memory, OnProgress, Policy, SleepReport
 from siesta.errors import BadInput
 from siesta.head import Head, cosine_logits
@@ -60,7 +61,6 @@ class Consolidation:
     on_progress: OnProgress | None
     started: float = field(default_factory=time.monotonic)
     _embedded: int = 0
-    _held_out: int = 0
 
     def run(self) -> SleepReport:
         """Rehearses, keeps the new weights, and puts them in use with all that was taught meanwhile counted in.
@@ -72,30 +72,28 @@ class Consolidation:
             raise BadInput("there is nothing to sleep on: teach something first")
         top = copy.deepcopy(self.pipeline.backbone.top).to(self.pipeline.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
         result = self._rehearsed(memory, top)
-        before, changed = self._accuracy(self.head), _change(self.pipeline.backbone.top, top)
+        before, changed = self._confidence(self.head), _change(self.pipeline.backbone.top, top)
         self.pipeline.load_top(top.state_dict())
-        after = self._accuracy(result.head)
-        used = before is None or after is None or before - after <= self.tolerance
-        report = self._report(memory, result, changed, before, after, used)
+        after = self._confidence(result.head)
+        report = self._report(memory, result, changed, before, after)
         tensors = {"top": top.state_dict(), "head": result.head.state()}
         number = self.store.add_generation(tensors, self.newest, report.as_dict())
-        if used:
+        if report.used:
             self.store.use_generation(number, CatchUp(self.pipeline.features, result.head), result.rehearsed)
         return report
 
-    def _accuracy(self, head: Head) -> float | None:
-        """Share of right answers to held-out samples with the top as it is and a head; None without such samples."""
+    def _confidence(self, head: Head) -> Confidence:
+        """How held-out samples are answered with the top as it is and a head."""
         ids, classes = self.store.held_out(self.newest)
-        right, asked = 0, 0
+        logits, rows = [np.zeros((0, len(head)), np.float32)], [np.zeros(0, np.int64)]
         for start in range(0, len(ids), _EMBEDDED_AT_ONCE):
-            present, codes = self.store.get(ids[start : start + _EMBEDDED_AT_ONCE])
+            some = slice(start, start + _EMBEDDED_AT_ONCE)
+            present, codes = self.store.get(ids[some])
             if len(codes):
-                scores = head.probabilities(torch.from_numpy(self.pipeline.features(codes)))
-                answers = head.class_ids[scores.argmax(dim=1)].numpy()
-                right += int((answers == classes[start : start + _EMBEDDED_AT_ONCE][present]).sum())
-                asked += len(codes)
-        self._held_out = asked
-        return right / asked if asked else None
+                features = torch.from_numpy(self.pipeline.features(codes))
+                logits.append(cosine_logits(features, head.weights(), head.scale).numpy())
+                rows.append(np.searchsorted(head.class_ids.numpy(), classes[some][present]))
+        return Confidence.of(np.concatenate(logits), np.concatenate(rows))
 
     def _rehearsed(self, memory: Memory, top: nn.Sequential) -> Rehearsal:
         rows = rows_of_samples(memory, self.head)
@@ -133,14 +131,9 @@ class Consolidation:
         return Embedded(ids, features.numpy(), logits.numpy(), rows.numpy())
 
     def _report(
-        self,
-        memory: Memory,
-        result: Rehearsal,
-        changed: float,
-        before: float | None,
-        after: float | None,
-        used: bool,
+        self, memory: Memory, result: Rehearsal, changed: float, before: Confidence, after: Confidence
     ) -> SleepReport:
+        worse = None if after.accuracy is None or before.accuracy is None else before.accuracy - after.accuracy
         edge = max(len(result.losses) // 10, 1)
         return SleepReport(
             generation=self.store.generations.newest() + 1,
@@ -154,10 +147,11 @@ class Consolidation:
             loss_after=float(np.mean(result.losses[-edge:])),
             top_change=changed,
             interrupted=result.interrupted,
-            held_out=self._held_out,
-            accuracy_before=before,
-            accuracy_after=after,
-            used=used,
+            held_out=after.asked,
+            accuracy_before=before.accuracy,
+            accuracy_after=after.accuracy,
+            confidence=after.state(),
+            used=worse is None or worse <= self.tolerance,
             settings={**self.called, **vars(self.settings)},
         )
 

@@ -198,11 +198,15 @@ class Augmentation(Protocol):
 
 @dataclass(frozen=True)
 class Prediction:
-    """An answer: the best label, its probability, and the best few of both."""
+    """An answer: the best label, its probability, and the best few of both.
+
+    `known` is False, and the label "unknown", where the score is below what was asked for.
+    """
 
     label: str
     score: float
     top: list[tuple[str, float]]
+    known: bool = True
 
 
 @dataclass(frozen=True)
@@ -240,6 +244,7 @@ class SleepReport:
         held_out: Samples that are never rehearsed; asked about before and after, where there are any.
         accuracy_before: Share of them that was answered rightly before the sleep.
         accuracy_after: The same with the new weights.
+        confidence: What they say of the new weights' scores, see `Confidence`.
         used: False when the new weights did worse on them than was tolerated: they are kept, the old ones answer.
         settings: The values it ran with.
     """
@@ -258,6 +263,7 @@ class SleepReport:
     held_out: int
     accuracy_before: float | None
     accuracy_after: float | None
+    confidence: Mapping[str, Any]
     used: bool
     settings: Mapping[str, Any]
 

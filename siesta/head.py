@@ -115,9 +115,11 @@ class Head:
         """f, one row a class: (K, D)."""
         return self._weights[: len(self)]
 
-    def probabilities(self, features: Tensor) -> Tensor:
-        """Softmax of the paper's equation 1 for features (B, D): (B, K)."""
-        return (self.scale * F.linear(F.normalize(features), self._directions[: len(self)])).softmax(dim=1)
+    def probabilities(self, features: Tensor, temperature: float = 1.0) -> Tensor:
+        """Softmax of the paper's equation 1 for features (B, D): (B, K); a temperature that was measured comes on top."""
+        return (self.scale / temperature * F.linear(F.normalize(features), self._directions[: len(self)])).softmax(
+            dim=1
+        )
 
     def consolidated(self, vectors: Tensor, scale: float, norm: float) -> Head:
         """The head after a sleep.

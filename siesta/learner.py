@@ -19,6 +19,7 @@ from siesta.backbones import DEFAULT_BACKBONE, DEFAULT_SPACE, MIN_IMAGE_SIZE, PU
 from siesta.budget import Budget
 from siesta.catch_up import CatchUp
 from siesta.codecs import CODECS, DEFAULT_CODEC, Raw
+from siesta.confidence import UNKNOWN, Confidence
 from siesta.consolidation import Consolidation
 from siesta.contracts import Augmentation, Codes, OnProgress, Policy, Prediction, SleepReport
 from siesta.engines import choose_engine
@@ -111,6 +112,7 @@ class Siesta:
 
     def _take_over(self, snapshot: Snapshot) -> None:
         self._hashes = snapshot.generation.hashes
+        self._confidence = Confidence.from_state((snapshot.generation.report or {}).get("confidence"))
         self._generation = snapshot.generation.number
         self._head = Head.from_state(snapshot.weights["head"])
         self._labels = {record.id: record.label for record in snapshot.classes}
@@ -351,32 +353,58 @@ class Siesta:
         """Those of the keys under which something was learned already."""
         return self._store.known_keys(keys)
 
-    def predict_one(self, image: ImageLike, top: int = 5) -> Prediction:
-        """The best label for a picture, with its probability and the `top` best."""
-        return self.predict_many([image], top)[0]
+    def predict_one(
+        self, image: ImageLike, top: int = 5, *, threshold: float | None = None, error_rate: float | None = None
+    ) -> Prediction:
+        """The best label for a picture, with its probability and the `top` best; see `predict_encoded`."""
+        return self.predict_many([image], top, threshold=threshold, error_rate=error_rate)[0]
 
-    def predict_many(self, images: Iterable[ImageLike], top: int = 5) -> list[Prediction]:
-        """The best labels for each picture, in order."""
+    def predict_many(
+        self,
+        images: Iterable[ImageLike],
+        top: int = 5,
+        *,
+        threshold: float | None = None,
+        error_rate: float | None = None,
+    ) -> list[Prediction]:
+        """The best labels for each picture, in order; see `predict_encoded`."""
         answers: list[Prediction] = []
         for group in groups(images, _AT_ONCE):
-            answers += self.predict_encoded(self.encode(group), top)
+            answers += self.predict_encoded(self.encode(group), top, threshold=threshold, error_rate=error_rate)
         return answers
 
-    def predict_encoded(self, codes: Codes, top: int = 5) -> list[Prediction]:
-        """`predict_many` for pictures that were encoded before: codes (B, code_bytes)."""
+    def predict_encoded(
+        self, codes: Codes, top: int = 5, *, threshold: float | None = None, error_rate: float | None = None
+    ) -> list[Prediction]:
+        """`predict_many` for pictures that were encoded before.
+
+        Args:
+            codes: What `encode` made of them, (B, code_bytes).
+            top: How many labels to give for each.
+            threshold: Below this score the answer is "unknown".
+            error_rate: The same, at the score above which at most such a share of held-out samples is answered wrongly.
+        """
         self._refresh()
         self._check_question(top)
+        least = self.threshold(error_rate) if error_rate is not None else threshold or 0.0
         self._check_codes(codes)
         answers: list[Prediction] = []
         names = [self._labels[class_id] for class_id in self._head.class_ids.tolist()]
         for start in range(0, len(codes), _AT_ONCE):
             with self.pipeline.quietly():
                 features = torch.from_numpy(self.pipeline.features(codes[start : start + _AT_ONCE]))
-                scores, rows = self._head.probabilities(features).topk(min(top, len(names)), dim=1)
+                scores, rows = self._head.probabilities(features, self._confidence.temperature).topk(
+                    min(top, len(names)), dim=1
+                )
             for some_scores, some_rows in zip(scores.tolist(), rows.tolist(), strict=True):
                 best = [(names[row], score) for row, score in zip(some_rows, some_scores, strict=True)]
-                answers.append(Prediction(*best[0], best))
+                known = best[0][1] >= least
+                answers.append(Prediction(best[0][0] if known else UNKNOWN, best[0][1], best, known))
         return answers
+
+    def threshold(self, error_rate: float) -> float:
+        """The score from which on at most such a share of held-out samples is answered wrongly, as of the last sleep."""
+        return self._confidence.threshold(error_rate)
 
     def _check_question(self, top: int) -> None:
         if not len(self._head):
