@@ -17,6 +17,7 @@ UNKNOWN = "unknown"
 """The label of an answer that is too unsure to be given."""
 
 _ENOUGH = 20  # held-out samples: below that, scores are left as they are
+_DOUBT = 2.0  # how much it takes to leave a temperature of one: a few right answers do not make certainty
 _TEMPERATURES = np.geomspace(0.05, 20.0, 241)
 
 Scores = npt.NDArray[np.floating[Any]]
@@ -45,7 +46,7 @@ class Confidence:
         """From logits (B, K) of samples and the rows that are right (B,)."""
         temperature = 1.0
         if len(truth) >= _ENOUGH:
-            losses = [_loss(logits / some, truth) for some in _TEMPERATURES]
+            losses = [len(truth) * _loss(logits / some, truth) + _DOUBT * np.log(some) ** 2 for some in _TEMPERATURES]
             temperature = float(_TEMPERATURES[int(np.argmin(losses))])
         scores = _softmax(logits / temperature)
         best, correct = scores.max(axis=1), scores.argmax(axis=1) == truth
@@ -55,11 +56,9 @@ class Confidence:
     @classmethod
     def from_state(cls, state: Mapping[str, Any] | None) -> Confidence:
         """What `state` gave; one that knows nothing, of None."""
-        return (
-            cls(1.0, (), ())
-            if state is None
-            else cls(state["temperature"], tuple(state["right"]), tuple(state["wrong"]))
-        )
+        if state is None:
+            return cls(1.0, (), ())
+        return cls(state["temperature"], tuple(state["right"]), tuple(state["wrong"]))
 
     def state(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -80,9 +79,8 @@ class Confidence:
         if not 0 <= error_rate < 1:
             raise BadInput(f"an error rate lies from 0 to below 1, not {error_rate}")
         if not self.asked:
-            raise BadInput(
-                "no samples are held out yet to judge scores by: teach 20 of a class and sleep, or give a threshold"
-            )
+            words = "teach 20 of a class and sleep, or give a threshold"
+            raise BadInput(f"no samples are held out yet to judge scores by: {words}")
         right, wrong = np.array(self.right), np.array(self.wrong)
         for score in np.unique(np.concatenate([right, wrong])):
             errors, given = int((wrong >= score).sum()), int((wrong >= score).sum() + (right >= score).sum())

@@ -116,7 +116,7 @@ class Head:
         return self._weights[: len(self)]
 
     def probabilities(self, features: Tensor, temperature: float = 1.0) -> Tensor:
-        """Softmax of the paper's equation 1 for features (B, D): (B, K); a temperature that was measured comes on top."""
+        """Softmax of the paper's equation 1 for features (B, D): (B, K); a measured temperature comes on top."""
         return (self.scale / temperature * F.linear(F.normalize(features), self._directions[: len(self)])).softmax(
             dim=1
         )
