@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -16,7 +16,7 @@ from siesta.learner import Siesta
 from siesta.pipeline import groups
 from siesta.store import clean_label
 
-__all__ = ["Answer", "Outcome", "ask", "checked_files", "score", "teach"]
+__all__ = ["Answer", "Outcome", "ask", "checked_files", "rejections", "score", "teach"]
 
 _FILES_AT_ONCE = 32
 _TOP = 5
@@ -33,12 +33,16 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Answer:
-    """The five best labels for one file (none when it was unreadable), and the right one."""
+    """The five best labels for one file (none when it was unreadable), and the right one.
+
+    `known` is False where the learner was too unsure to answer.
+    """
 
     path: Path
     label: str
     top: tuple[str, ...]
     reason: str = ""
+    known: bool = True
 
 
 def teach(learner: Siesta, files: Iterable[tuple[Path, str]]) -> Iterator[Outcome]:
@@ -64,8 +68,8 @@ def teach(learner: Siesta, files: Iterable[tuple[Path, str]]) -> Iterator[Outcom
         yield from outcomes
 
 
-def ask(learner: Siesta, files: Iterable[tuple[Path, str]]) -> Iterator[Answer]:
-    """Asks about labelled files."""
+def ask(learner: Siesta, files: Iterable[tuple[Path, str]], threshold: float | None = None) -> Iterator[Answer]:
+    """Asks about labelled files; below a threshold, answers are not known."""
     for group in groups(files, _FILES_AT_ONCE):
         pixels: dict[Path, Pixels] = {}
         reasons: dict[Path, str] = {}
@@ -74,10 +78,11 @@ def ask(learner: Siesta, files: Iterable[tuple[Path, str]]) -> Iterator[Answer]:
                 pixels[path] = learner.read(path)
             except BadInput as error:
                 reasons[path] = str(error)
-        answers = dict(zip(pixels, learner.predict_many(pixels.values(), _TOP), strict=True))
+        answers = dict(zip(pixels, learner.predict_many(pixels.values(), _TOP, threshold=threshold), strict=True))
         for path, label in group:
-            top = tuple(name for name, _ in answers[path].top) if path in answers else ()
-            yield Answer(path, clean_label(label), top, reasons.get(path, ""))
+            found = answers.get(path)
+            top = () if found is None else tuple(name for name, _ in found.top)
+            yield Answer(path, clean_label(label), top, reasons.get(path, ""), found is None or found.known)
 
 
 def score(answers: Iterable[Answer]) -> dict[str, Any]:
@@ -88,6 +93,24 @@ def score(answers: Iterable[Answer]) -> dict[str, Any]:
             by_class.setdefault(answer.label, []).append(answer)
     everything = [answer for some in by_class.values() for answer in some]
     return {**_accuracies(everything), "per_class": {label: _accuracies(some) for label, some in by_class.items()}}
+
+
+def rejections(answers: Iterable[Answer], taught: Container[str]) -> dict[str, Any]:
+    """What a threshold does: how much of what was never taught it rejects, at what cost in what was. In percent."""
+    readable = [answer for answer in answers if answer.top]
+    known, foreign = ([some for some in readable if (some.label in taught) == side] for side in (True, False))
+    given = [answer for answer in known if answer.known]
+    return {
+        "taught": len(known),
+        "taught_rejected": _percent(known, lambda answer: not answer.known),
+        "right_of_answered": _percent(given, lambda answer: answer.top[0] == answer.label),
+        "never_taught": len(foreign),
+        "never_taught_rejected": _percent(foreign, lambda answer: not answer.known),
+    }
+
+
+def _percent(answers: list[Answer], which: Callable[[Answer], bool]) -> float | None:
+    return round(100 * sum(map(which, answers)) / len(answers), 2) if answers else None
 
 
 def _accuracies(answers: list[Answer]) -> dict[str, Any]:

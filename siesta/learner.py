@@ -403,7 +403,7 @@ class Siesta:
         return answers
 
     def threshold(self, error_rate: float) -> float:
-        """The score from which on at most such a share of held-out samples was answered wrongly after the last sleep."""
+        """The score from which on at most such a share of held-out samples was wrong after the last sleep."""
         return self._confidence.threshold(error_rate)
 
     def _check_question(self, top: int) -> None:

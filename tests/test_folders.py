@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from siesta.errors import BadInput
-from siesta.folders import Answer, ask, checked_files, score, teach
+from siesta.folders import Answer, ask, checked_files, rejections, score, teach
 from siesta.learner import Siesta
 
 MakePictures = Any
@@ -173,3 +173,26 @@ def test_scores_are_percent_over_what_could_be_read() -> None:
         },
     }
     assert score([]) == {"n": 0, "top1": 0.0, "top5": 0.0, "per_class": {}}
+
+
+def test_what_a_threshold_rejects_is_counted() -> None:
+    def answer(label: str, best: str, known: bool) -> Answer:
+        return Answer(Path("x.png"), label, (best,), known=known)
+
+    answers = [
+        answer("ant", "ant", True),
+        answer("ant", "bee", True),
+        answer("ant", "bee", False),
+        answer("bee", "bee", True),
+        answer("cow", "ant", False),
+        answer("cow", "bee", True),
+        Answer(Path("y.png"), "cow", (), "unreadable"),
+    ]
+    assert rejections(answers, {"ant", "bee"}) == {
+        "taught": 4,
+        "taught_rejected": 25.0,
+        "right_of_answered": 66.67,
+        "never_taught": 2,
+        "never_taught_rejected": 50.0,
+    }
+    assert rejections(answers, {"ant", "bee", "cow"})["never_taught_rejected"] is None

@@ -13,11 +13,18 @@ from siesta.cli.output import DONE_IN_PART, console, counting, errors, print_jso
 
 __all__ = ["evaluate", "info", "predict"]
 
+ThresholdOption = Annotated[float | None, typer.Option(help="Below this score the answer is unknown.", min=0, max=1)]
+ErrorRateOption = Annotated[
+    float | None, typer.Option(help="The same, at the score that keeps errors on held-out samples below this share.")
+]
+
 
 def predict(
     path: PathArgument,
     images: Annotated[list[Path], typer.Argument(help="Pictures to ask about.")],
     top: Annotated[int, typer.Option(help="How many answers for each.")] = 5,
+    threshold: ThresholdOption = None,
+    error_rate: ErrorRateOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Ask about pictures; never changes the learner.
@@ -36,8 +43,9 @@ def predict(
             except BadInput as error:
                 failed.append(error)
                 continue
-            best = learner.predict_one(pixels, top).top
-            answers.append({"image": str(image), "top": [{"label": name, "score": value} for name, value in best]})
+            found = learner.predict_one(pixels, top, threshold=threshold, error_rate=error_rate)
+            best = [{"label": name, "score": value} for name, value in found.top]
+            answers.append({"image": str(image), "label": found.label, "known": found.known, "top": best})
     if failed and not answers:
         raise BadInput("; ".join(map(str, failed)))
     if as_json:
@@ -45,7 +53,7 @@ def predict(
     else:
         for answer in answers:
             words = ", ".join(f"{item['label']} {100 * item['score']:.1f} %" for item in answer["top"])
-            console.print(f"{answer['image']}: {words}")
+            console.print(f"{answer['image']}: {words if answer['known'] else f'unknown (perhaps {words})'}")
     for failure in failed:
         errors.print(f"skipped: {failure}", style="yellow")
     if failed:
@@ -55,24 +63,27 @@ def predict(
 def evaluate(
     path: PathArgument,
     folder: Annotated[Path, typer.Argument(help="Pictures as FOLDER/<label>/*.")],
+    threshold: ThresholdOption = None,
+    error_rate: ErrorRateOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure accuracy on a folder of labelled pictures; never changes the learner.
 
     Example: siesta eval birds.siesta photos/test --json
     """
-    from siesta.folders import ask, checked_files, score
+    from siesta.folders import ask, checked_files, rejections, score
     from siesta.learner import Siesta
 
     files = checked_files(folder)
     answers = []
     with Siesta.open(path, read_only=True) as learner, counting() as bar:
         task = bar.add_task("asking", total=len(files))
-        for answer in ask(learner, files):
+        least = threshold if error_rate is None else learner.threshold(error_rate)
+        for answer in ask(learner, files, least):
             answers.append(answer)
             bar.advance(task)
         taught = {entry["label"] for entry in learner.info()["classes"]}
-    result = score(answers)
+    result = score(answers) | ({} if least is None else {"threshold": least, "unknown": rejections(answers, taught)})
     untaught = sorted(set(result["per_class"]) - taught)
     if untaught:
         errors.print(f"never taught, so always wrong: {', '.join(untaught)}", style="yellow")
@@ -93,6 +104,18 @@ def _show_scores(result: dict[str, Any]) -> None:
     for label, scores in rows:
         table.add_row(label, str(scores["n"]), f"{scores['top1']:.1f}", f"{scores['top5']:.1f}")
     console.print(table, soft_wrap=False)
+    if "unknown" in result:
+        some = result["unknown"]
+        console.print(
+            f"Below a score of {result['threshold']:.3f} it does not answer: {_share(some['taught_rejected'])} of "
+            f"{some['taught']:,} pictures of classes it was taught, {_share(some['never_taught_rejected'])} of "
+            f"{some['never_taught']:,} of others. Of what it answers of the former {_share(some['right_of_answered'])} "
+            "is right."
+        )
+
+
+def _share(percent: float | None) -> str:
+    return "none" if percent is None else f"{percent:.1f} %"
 
 
 def info(path: PathArgument, as_json: JsonOption = False) -> None:
