@@ -49,6 +49,8 @@ IN_MEMORY = ":memory:"
 DEFAULT_IMAGE_SIZE = 224
 _AT_ONCE = 32
 _LARGEST_IMAGE = 1024
+_MEASURED_EVERY = 8  # samples taught: on one of them the codec's error is measured
+_DRIFTED = 1.25  # times the codec's error on the pictures that it was fitted on
 _IN_BACKGROUND = {
     *("updates", "seconds", "minutes", "until"),
     *("policy", "augment", "batch_size", "rate", "tolerance", "seed"),
@@ -77,7 +79,7 @@ class Siesta:
     def __init__(self, store: Store, device: str = "cpu", engine: str | None = None) -> None:
         """Wakes up what is in a store; use `create` or `open`."""
         self._store = store
-        self._asleep = False
+        self._asleep, self._unmeasured = False, 0
         self._version = store.version()
         snapshot = store.snapshot()
         self.pipeline = Pipeline.of(store, device, engine, snapshot.weights["top"])
@@ -288,8 +290,14 @@ class Siesta:
         pairs = zip(images, labels, strict=True)
         keyed = ((pair, None) for pair in pairs) if keys is None else zip(pairs, keys, strict=True)
         for group in groups(keyed, _AT_ONCE):
-            codes = self.encode(image for (image, _), _ in group)
-            ids += self.learn_encoded(codes, [label for (_, label), _ in group], [key for _, key in group])
+            pixels, error = [self.read(image) for (image, _), _ in group], None
+            self._unmeasured += len(pixels)
+            if self._unmeasured >= _MEASURED_EVERY:
+                codes, error = self.pipeline.encode_measured(pixels)
+                self._unmeasured = 0
+            else:
+                codes = self.pipeline.encode(pixels)
+            ids += self._learn(codes, [label for (_, label), _ in group], [key for _, key in group], error)
         return ids
 
     def encode(self, images: Iterable[ImageLike]) -> Codes:
@@ -319,15 +327,17 @@ class Siesta:
             ids += self._learn(codes[some], labels[some], keys[some])
         return ids
 
-    def _learn(self, codes: Codes, labels: Sequence[str], keys: Sequence[int | None]) -> list[int]:
+    def _learn(
+        self, codes: Codes, labels: Sequence[str], keys: Sequence[int | None], error: float | None = None
+    ) -> list[int]:
         """Stores samples in one transaction and moves their classes' means."""
         self._refresh()
         samples = list(map(NewSample, labels, map(bytes, codes), self.pipeline.features(codes), keys))
         try:
-            stored = self._store.add(samples, self._generation)
+            stored = self._store.add(samples, self._generation, error)
             self._count_in(self._store.recent({sample.class_id for sample in stored}))
         except Outdated:  # a sleep has ended just now, in another process
-            return self._learn(codes, labels, keys)
+            return self._learn(codes, labels, keys, error)
         except BaseException:
             self._load_weights()  # whatever was interrupted, go on from what is stored
             raise
@@ -592,6 +602,12 @@ class Siesta:
             finally:
                 self._load_weights()
 
+    def _drift(self) -> dict[str, Any]:
+        """How the codec does on what is taught, against the pictures it was fitted on."""
+        count, error = self._store.drift()
+        fit: float = self._store.settings["codec_error"]
+        return {"error_lately": error if count else None, "drifted": count >= 20 and error > _DRIFTED * fit > 0}
+
     def _old_space(self) -> str:
         """The space of a learner that was made before there was a choice of four."""
         return "centred" if self.pipeline.backbone.top[-1].state_dict()["centre"].any() else "plain"
@@ -619,7 +635,7 @@ class Siesta:
                 "image_size": settings["image_size"],
                 "space": settings.get("space") or self._old_space(),
             },
-            "codec": {"name": settings["codec"], "relative_error": settings["codec_error"]},
+            "codec": {"name": settings["codec"], "relative_error": settings["codec_error"], **self._drift()},
             "sleeps": store.generations.reports(),
             "changes": store.audit(),
         }

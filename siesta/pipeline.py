@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from siesta.backbones import DEFAULT_SPACE, RANDOM, make_backbone, make_space
-from siesta.codecs import CODECS
+from siesta.codecs import CODECS, relative_error
 from siesta.contracts import Backbone, Codec, Codes, Engine
 from siesta.engines import choose_engine, folded, graph_of, make_engine, one_torch_thread
 from siesta.errors import BadInput, Damaged
@@ -100,11 +100,24 @@ class Pipeline:
         """Keeps torch's threads out of the engine's way."""
         return one_torch_thread() if self._engine == "onnx" else nullcontext()
 
-    @torch.inference_mode()
     def encode(self, pixels: Sequence[Pixels]) -> Codes:
         """Pictures (S, S, 3), one or more -> codes (B, code_bytes)."""
+        return self._encoded(self._latents(pixels))
+
+    def encode_measured(self, pixels: Sequence[Pixels]) -> tuple[Codes, float]:
+        """The same, with the codec's relative error on the first of them."""
+        latents = self._latents(pixels)
+        with torch.inference_mode(), self.quietly():
+            return self._encoded(latents), relative_error(self.codec, latents[:1])
+
+    @torch.inference_mode()
+    def _latents(self, pixels: Sequence[Pixels]) -> Tensor:
         with self.quietly():
-            latents = self._bottom.run(scaled(pixels, self.backbone.scaling))
+            return self._bottom.run(scaled(pixels, self.backbone.scaling))
+
+    @torch.inference_mode()
+    def _encoded(self, latents: Tensor) -> Codes:
+        with self.quietly():
             codes: Codes = self.codec.encode(latents).cpu().numpy()
         return codes
 

@@ -147,6 +147,12 @@ def info(path: PathArgument, as_json: JsonOption = False) -> None:
     }
     for name, words in lines.items():
         console.print(f"{name:>9}: {words}")
+    if codec["drifted"]:
+        errors.print(
+            f"The codec does not suit what is taught lately: its relative error is {codec['error_lately']:.3f} there. "
+            "Fit it anew: siesta refit PATH --base FOLDER",
+            style="yellow",
+        )
     if facts["sleeps"]:
         last = facts["sleeps"][-1]
         words = f"{last['made']}, {last['updates']:,} updates in {last['seconds']:.1f} s"

@@ -66,6 +66,9 @@ CREATE TABLE in_use (id INTEGER PRIMARY KEY CHECK (id = 0), generation INTEGER N
 
 -- what was changed after it was taught, as JSON
 CREATE TABLE audit (id INTEGER PRIMARY KEY AUTOINCREMENT, made TEXT NOT NULL, what TEXT NOT NULL);
+
+-- how well the codec suits what is taught: a running mean of its relative error, and of how many samples
+CREATE TABLE drift (id INTEGER PRIMARY KEY CHECK (id = 0), count INTEGER NOT NULL, error REAL NOT NULL);
 """
 
 # the newest row was the one in use, ids of samples have no gaps, and what was taught since the last sleep came last
@@ -92,6 +95,7 @@ DROP TABLE generations_1;
 CREATE TABLE in_use (id INTEGER PRIMARY KEY CHECK (id = 0), generation INTEGER NOT NULL);
 INSERT INTO in_use SELECT 0, max(number) FROM generations;
 CREATE TABLE audit (id INTEGER PRIMARY KEY AUTOINCREMENT, made TEXT NOT NULL, what TEXT NOT NULL);
+CREATE TABLE drift (id INTEGER PRIMARY KEY CHECK (id = 0), count INTEGER NOT NULL, error REAL NOT NULL);
 """
 
 

@@ -318,7 +318,9 @@ class Store:
         """What all files of the learner take."""
         return files.folder_bytes(self.path) if self.path is not None else 0
 
-    def add(self, samples: Sequence[NewSample], generation: int | None = None) -> list[Stored]:
+    def add(
+        self, samples: Sequence[NewSample], generation: int | None = None, error: float | None = None
+    ) -> list[Stored]:
         """Stores samples in one transaction; when full, the largest class pays.
 
         Each sample's feature is added to its class's running sum, in order.
@@ -326,13 +328,14 @@ class Store:
         Args:
             samples: What to store.
             generation: That which made the features; the one in use when None.
+            error: Relative error of the codec on one of them, where it was measured.
 
         Raises:
             Outdated: Another one is in use by now; nothing was stored.
         """
         self._check_writable("teach")
         try:
-            return self._add(samples, generation)
+            return self._add(samples, generation, error)
         except BaseException:
             self._recount()  # an interrupt may have come before the commit, or just after it
             raise
@@ -342,7 +345,7 @@ class Store:
             (count,) = self._connection.execute("SELECT coalesce(sum(stored), 0) FROM classes").fetchone()
         self._count = int(count)
 
-    def _add(self, samples: Sequence[NewSample], generation: int | None) -> list[Stored]:
+    def _add(self, samples: Sequence[NewSample], generation: int | None, error: float | None) -> list[Stored]:
         count, stored, sums = self._count, [], _Sums(self._connection)
         with self._errors(), schema.transaction(self._connection):
             if generation not in (None, self.generations.used()):
@@ -356,8 +359,16 @@ class Store:
                 sums.add(class_id, sample.feature)
                 count += 1
             sums.write()
+            if error is not None:
+                self._connection.execute(_DRIFT, {"error": error, "slowest": _DRIFT_OVER})
         self._count = count
         return stored
+
+    def drift(self) -> tuple[int, float]:
+        """On how many samples the codec's relative error was measured, and its mean over about the last hundred."""
+        with self._errors():
+            row = self._connection.execute("SELECT count, error FROM drift").fetchone()
+        return (0, 0.0) if row is None else (int(row[0]), float(row[1]))
 
     def _class_of(self, label: str) -> int:
         row = self._connection.execute("SELECT id FROM classes WHERE label = ?", (label,)).fetchone()
@@ -765,6 +776,12 @@ class _Sums:
 
 
 _INSERT_SUM = "INSERT OR REPLACE INTO recent VALUES (?, ?, ?, ?)"
+_DRIFT_OVER = 100
+_DRIFT = """
+INSERT INTO drift VALUES (0, 1, :error) ON CONFLICT (id) DO UPDATE SET
+    count = count + 1,
+    error = error + (:error - error) / min(count + 1, :slowest)
+"""
 _FORGET = (
     "DELETE FROM codes WHERE id IN (SELECT id FROM samples WHERE class_id = ?)",
     "DELETE FROM keys WHERE sample_id IN (SELECT id FROM samples WHERE class_id = ?)",
