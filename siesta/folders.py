@@ -16,7 +16,7 @@ from siesta.learner import Siesta
 from siesta.pipeline import groups
 from siesta.store import clean_label
 
-__all__ = ["Answer", "Outcome", "ask", "checked_files", "rejections", "score", "teach"]
+__all__ = ["Answer", "Outcome", "ask", "checked_files", "key_of", "rejections", "score", "teach"]
 
 _FILES_AT_ONCE = 32
 _TOP = 5
@@ -55,7 +55,7 @@ def teach(learner: Siesta, files: Iterable[tuple[Path, str]]) -> Iterator[Outcom
         taught: list[tuple[Pixels, str, int]] = []
         for path, label in group:
             try:
-                key = _key(path, label)
+                key = key_of(path, label)
                 if learner.known_keys([key]):
                     outcomes.append(Outcome(path, "known"))
                     continue
@@ -122,7 +122,7 @@ def _accuracies(answers: list[Answer]) -> dict[str, Any]:
     }
 
 
-def _key(path: Path, label: str) -> int:
+def key_of(path: Path, label: str) -> int:
     """64 bits of a hash over label, file name and contents, as SQLite's signed integer."""
     try:
         with path.open("rb") as file:

@@ -18,10 +18,10 @@ from siesta.augment import make_augmentation
 from siesta.backbones import DEFAULT_BACKBONE, DEFAULT_SPACE, MIN_IMAGE_SIZE, PUBLISHED, make_backbone, make_space
 from siesta.budget import Budget
 from siesta.catch_up import CatchUp
-from siesta.codecs import CODECS, DEFAULT_CODEC, Raw
+from siesta.codecs import CODECS, DEFAULT_CODEC, OPQ, Raw
 from siesta.confidence import UNKNOWN, Confidence
 from siesta.consolidation import Consolidation
-from siesta.contracts import Augmentation, Codes, OnProgress, Policy, Prediction, SleepReport
+from siesta.contracts import Augmentation, Codes, Ids, OnProgress, Policy, Prediction, SleepReport
 from siesta.engines import choose_engine
 from siesta.errors import BadInput
 from siesta.fitting import base_pictures, fitted_for
@@ -105,7 +105,10 @@ class Siesta:
             return
         classes = self._store.classes()
         used = self._store.generations.get(self._store.generation())
-        if (used.number, used.hashes) != (self._generation, self._hashes):
+        if self._store.codec_hash() != self._codec_hash:
+            self.pipeline.load_codec(self.settings["codec"], self._store.constant("codec"))
+            self._load_weights()
+        elif (used.number, used.hashes) != (self._generation, self._hashes):
             self._load_weights()
         else:
             self._version = version
@@ -113,7 +116,7 @@ class Siesta:
             self._count_in(self._store.recent(record.id for record in classes))
 
     def _take_over(self, snapshot: Snapshot) -> None:
-        self._hashes = snapshot.generation.hashes
+        self._hashes, self._codec_hash = snapshot.generation.hashes, self._store.codec_hash()
         self._confidence = Confidence.from_state((snapshot.generation.report or {}).get("confidence"))
         self._generation = snapshot.generation.number
         self._head = Head.from_state(snapshot.weights["head"])
@@ -361,7 +364,7 @@ class Siesta:
 
     def known_keys(self, keys: Iterable[int]) -> set[int]:
         """Those of the keys under which something was learned already."""
-        return self._store.known_keys(keys)
+        return set(self._store.known_keys(keys))
 
     def predict_one(
         self, image: ImageLike, top: int = 5, *, threshold: float | None = None, error_rate: float | None = None
@@ -380,7 +383,8 @@ class Siesta:
         """The best labels for each picture, in order; see `predict_encoded`."""
         answers: list[Prediction] = []
         for group in groups(images, _AT_ONCE):
-            answers += self.predict_encoded(self.encode(group), top, threshold=threshold, error_rate=error_rate)
+            self._refresh()  # before, and not after, pictures become codes
+            answers += self._answers(self.encode(group), top, threshold, error_rate)
         return answers
 
     def predict_encoded(
@@ -395,6 +399,9 @@ class Siesta:
             error_rate: The same, at the score above which at most such a share of held-out samples is answered wrongly.
         """
         self._refresh()
+        return self._answers(codes, top, threshold, error_rate)
+
+    def _answers(self, codes: Codes, top: int, threshold: float | None, error_rate: float | None) -> list[Prediction]:
         self._check_question(top)
         least = self.threshold(error_rate) if error_rate is not None else threshold or 0.0
         self._check_codes(codes)
@@ -575,6 +582,40 @@ class Siesta:
             return (head.with_one_less(class_id) if sample_id <= generation.since else head).state()
 
         return codes, without_it
+
+    def renew_codec(self, codec: OPQ, error: float, pictures: Mapping[int, ImageLike]) -> int:
+        """Stores all samples anew with another codec; see `siesta.refit`, which fits one.
+
+        Args:
+            codec: For latents of this learner's shape.
+            error: Its relative error on what it was fitted on.
+            pictures: Some samples' own pictures, by id: their codes are made of these. Those of others are made of what
+                the old codec kept of them, and lose a second time.
+
+        Returns:
+            How many samples were made of their pictures.
+        """
+        ids = self._store.memory_ids()
+
+        def codes() -> Iterator[tuple[Ids, Codes]]:
+            for start in range(0, len(ids), _AT_ONCE):
+                some = ids[start : start + _AT_ONCE]
+                latents = self.pipeline.decode(self._store.get(some)[1]).clone()
+                for row, sample_id in enumerate(some.tolist()):
+                    if sample_id in pictures:
+                        latents[row] = self.pipeline.latents([self.read(pictures[sample_id])])[0]
+                yield some, codec.encode(latents).cpu().numpy()
+
+        with self._changing():
+            what = {"what": "refit", "samples": len(ids), "from_pictures": len(pictures)}
+            self._store.renew_codec(codec.state(), error, codes(), what)
+            self.pipeline.load_codec(self.settings["codec"], codec.state())
+            self._store.use_generation(self._generation, CatchUp(self.pipeline.features, self._slept_head()))
+        return sum(sample_id in pictures for sample_id in ids.tolist())
+
+    def _slept_head(self) -> Head:
+        """The head as the last sleep left it."""
+        return Head.from_state(self._store.snapshot().weights["head"])
 
     @contextmanager
     def _changing(self) -> Iterator[None]:

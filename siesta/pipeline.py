@@ -96,22 +96,27 @@ class Pipeline:
         self.backbone.top.load_state_dict(dict(state))
         self._top = running(self._engine, self.backbone.top, self._structures.get("top"), self.device)
 
+    def load_codec(self, kind: str, state: Mapping[str, Tensor]) -> None:
+        """Takes another codec: a key of `CODECS`, and its tensors."""
+        self.codec = CODECS[kind].from_state(dict(state)).to(self.device)
+
     def quietly(self) -> AbstractContextManager[None]:
         """Keeps torch's threads out of the engine's way."""
         return one_torch_thread() if self._engine == "onnx" else nullcontext()
 
     def encode(self, pixels: Sequence[Pixels]) -> Codes:
         """Pictures (S, S, 3), one or more -> codes (B, code_bytes)."""
-        return self._encoded(self._latents(pixels))
+        return self._encoded(self.latents(pixels))
 
     def encode_measured(self, pixels: Sequence[Pixels]) -> tuple[Codes, float]:
         """The same, with the codec's relative error on the first of them."""
-        latents = self._latents(pixels)
+        latents = self.latents(pixels)
         with torch.inference_mode(), self.quietly():
             return self._encoded(latents), relative_error(self.codec, latents[:1])
 
     @torch.inference_mode()
-    def _latents(self, pixels: Sequence[Pixels]) -> Tensor:
+    def latents(self, pixels: Sequence[Pixels]) -> Tensor:
+        """Pictures (S, S, 3), one or more -> Z (B, d, r, s)."""
         with self.quietly():
             return self._bottom.run(scaled(pixels, self.backbone.scaling))
 

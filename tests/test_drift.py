@@ -20,7 +20,7 @@ def test_the_error_is_that_of_one_in_eight_samples() -> None:
         count, error = learner.store.drift()
         assert count == 5
         one_by_one = [
-            relative_error(learner.pipeline.codec, learner.pipeline._latents([noise(n)])) for n in range(7, 40, 8)
+            relative_error(learner.pipeline.codec, learner.pipeline.latents([noise(n)])) for n in range(7, 40, 8)
         ]
         assert error == pytest.approx(np.mean(one_by_one), rel=1e-5)
         learner.learn_many([noise(number) for number in range(64)], ["snow"] * 64)

@@ -1,15 +1,17 @@
-"""Commands to change one's mind: rename, merge, forget, correct."""
+"""Commands to change one's mind: rename, merge, forget, correct, refit."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from siesta.cli.learner import PathArgument
-from siesta.cli.output import console
+from siesta.cli.learner import JsonOption, PathArgument
+from siesta.cli.output import console, print_json
 
-__all__ = ["correct", "forget", "merge", "rename"]
+__all__ = ["correct", "forget", "merge", "refit", "rename"]
 
 LabelArgument = Annotated[str, typer.Argument(help="A class, by its label.")]
 
@@ -64,6 +66,32 @@ def forget(
         elif sample is not None:
             learner.forget_sample(sample)
     console.print(f"Forgotten: {f'class {label!r}' if sample is None else f'sample {sample}'}.")
+
+
+def refit(
+    path: PathArgument,
+    base: Annotated[Path, typer.Option(help="A folder of pictures like those that are taught now.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Fit the codec anew, and bring every stored sample to it.
+
+    Samples whose pictures are in the folder, as FOLDER/<label>/* and taught from there, are made of these again.
+
+    Example: siesta refit birds.siesta --base photos/train
+    """
+    from siesta.learner import Siesta
+    from siesta.refit import refit as renew
+
+    with Siesta.open(path) as learner:
+        found = renew(learner, base)
+    if as_json:
+        print_json(asdict(found))
+        return
+    rest = found.samples - found.from_pictures
+    console.print(
+        f"Relative error {found.error_before:.3f} -> {found.error_after:.3f}. {found.from_pictures:,} samples were "
+        f"made of their pictures again, {rest:,} of what the old codec had kept of them: these have lost a second time."
+    )
 
 
 def correct(

@@ -18,7 +18,19 @@ from torch import Tensor
 
 from siesta.errors import BadInput, Busy, Damaged
 
-__all__ = ["Lock", "disk_errors", "folder_bytes", "read_tensors", "replace_folder", "sha256", "write_tensors"]
+__all__ = [
+    "Lock",
+    "disk_errors",
+    "folder_bytes",
+    "name_vouched",
+    "read_tensors",
+    "read_vouched",
+    "replace_folder",
+    "sha256",
+    "sync_folder",
+    "write_beside",
+    "write_tensors",
+]
 
 Tensors = Mapping[str, Tensor]
 
@@ -70,6 +82,32 @@ def read_tensors(path: Path, expected: str) -> dict[str, Tensor]:
         return load(data)
     except SafetensorError as error:  # the hash fits, so we wrote it so
         raise Damaged(f"{path} is not a safetensors file: restore it from a copy of the learner") from error
+
+
+def write_beside(folder: Path, name: str, tensors: Tensors) -> str:
+    """Writes another version of a file beside it, to be vouched for and then named; returns its hash."""
+    return write_tensors(folder / f".{name}.next", tensors)
+
+
+def read_vouched(folder: Path, name: str, expected: str) -> dict[str, Tensor]:
+    """A file of which a row has the hash; a crash may have kept it from getting its name."""
+    beside = folder / f".{name}.next"
+    if beside.exists() and sha256(beside) == expected:
+        return read_tensors(beside, expected)
+    return read_tensors(folder / f"{name}.safetensors", expected)
+
+
+def name_vouched(folder: Path, hashes: Mapping[str, str]) -> None:
+    """Gives versions beside that are vouched for their names, and removes the others."""
+    found = list(folder.glob(".*.next"))
+    for beside in found:
+        name = beside.name.removeprefix(".").removesuffix(".next")
+        if sha256(beside) == hashes.get(name):
+            beside.replace(folder / f"{name}.safetensors")
+        else:
+            beside.unlink()
+    if found:
+        sync_folder(folder)
 
 
 def replace_folder(path: Path, fill: Mapping[str, Tensors]) -> dict[str, str]:

@@ -110,7 +110,7 @@ class Generations:
         if self._folder is None:
             return {name: dict(tensors) for name, tensors in self._in_ram[generation.number].items()}
         folder = self._folder / _name(generation.number)
-        return {name: _read(folder, name, sha256) for name, sha256 in generation.hashes.items()}
+        return {name: files.read_vouched(folder, name, sha256) for name, sha256 in generation.hashes.items()}
 
     def add(self, tensors: Mapping[str, Tensors], since: int, report: Mapping[str, Any]) -> int:
         """Keeps a new generation, without using it; returns its number."""
@@ -139,8 +139,8 @@ class Generations:
                 self._beside[generation.number] = {name: tensors}
                 hashes[generation.number] = ""
             else:
-                file = self._folder / _name(generation.number) / f".{name}.next"
-                hashes[generation.number] = files.write_tensors(file, tensors)
+                folder = self._folder / _name(generation.number)
+                hashes[generation.number] = files.write_beside(folder, name, tensors)
         return hashes
 
     def vouch(self, name: str, hashes: Mapping[int, str]) -> None:
@@ -157,14 +157,7 @@ class Generations:
         if self._folder is None:
             return
         for generation in self.all():
-            folder = self._folder / _name(generation.number)
-            for beside in folder.glob(".*.next"):
-                name = beside.name.removeprefix(".").removesuffix(".next")
-                if files.sha256(beside) == generation.hashes.get(name):
-                    beside.replace(folder / f"{name}.safetensors")
-                else:
-                    beside.unlink()
-            files.sync_folder(folder)
+            files.name_vouched(self._folder / _name(generation.number), generation.hashes)
 
     def prune(self, kept: int) -> None:
         """Lets go of all but the newest `kept`, the one in use and the one before it, which a reader may be opening."""
@@ -191,14 +184,6 @@ class Generations:
         for folder in self._folder.iterdir():
             if folder.name not in names:
                 shutil.rmtree(folder, ignore_errors=True)
-
-
-def _read(folder: Path, name: str, sha256: str) -> dict[str, Tensor]:
-    """A file that its row vouches for; a crash may have kept it from getting its name."""
-    beside = folder / f".{name}.next"
-    if beside.exists() and files.sha256(beside) == sha256:
-        return files.read_tensors(beside, sha256)
-    return files.read_tensors(folder / f"{name}.safetensors", sha256)
 
 
 def _generation(row: tuple[Any, ...]) -> Generation:

@@ -269,6 +269,7 @@ class Store:
         """Removes what a crash left behind, unless somebody sleeps: what looks left behind may then be on its way."""
         with suppress(Busy), self.sleeping():
             self.generations.prune(_KEPT_GENERATIONS)
+            self._name_files()
 
     def _check_writable(self, access: Access) -> None:
         if self._access == "read":
@@ -492,13 +493,14 @@ class Store:
         ids, classes = np.array(rows, dtype=np.int64).reshape(-1, 2).T
         return ids, classes.astype(np.int32)
 
-    def known_keys(self, keys: Iterable[int]) -> set[int]:
-        """Those of the keys under which something was taught already."""
+    def known_keys(self, keys: Iterable[int]) -> dict[int, int]:
+        """Those of the keys under which something was taught already, with the sample's id."""
         with self._errors():
             rows = self._connection.execute(
-                "SELECT key FROM keys WHERE key IN (SELECT value FROM json_each(?))", (json.dumps(list(keys)),)
+                "SELECT key, sample_id FROM keys WHERE key IN (SELECT value FROM json_each(?))",
+                (json.dumps(list(keys)),),
             )
-            return {row[0] for row in rows}
+            return dict(rows.fetchall())
 
     # -- classes --------------------------------------------------------------------------------------------------
 
@@ -658,7 +660,64 @@ class Store:
         """Tensors of a file that never changes."""
         if self.path is None:
             return dict(self._constant[name])
-        return files.read_tensors(self.path / f"{name}.safetensors", self.settings["hashes"][name])
+        return files.read_vouched(self.path, name, self._setting("hashes")[name])
+
+    def _setting(self, name: str) -> Any:
+        """A setting as it is now; only a new codec changes any."""
+        with self._errors():
+            (value,) = self._connection.execute("SELECT value FROM settings WHERE name = ?", (name,)).fetchone()
+        return json.loads(value)
+
+    def codec_hash(self) -> str:
+        """Changes with the codec."""
+        return "" if self.path is None else str(self._setting("hashes")["codec"])
+
+    def memory_ids(self) -> Ids:
+        """All stored samples, oldest first, those that are held out included."""
+        with self._errors():
+            (column,) = self._connection.execute("SELECT group_concat(id) FROM samples").fetchone()
+        return np.sort(np.fromstring(column or "", dtype=np.int64, sep=","))
+
+    def renew_codec(
+        self,
+        tensors: Tensors,
+        error: float,
+        codes: Iterable[tuple[Ids, npt.NDArray[np.uint8]]],
+        what: Mapping[str, Any],
+    ) -> None:
+        """Puts another codec in the place of the old one, with other codes for every sample, in one transaction.
+
+        Args:
+            tensors: Of the codec.
+            error: Its relative error on the pictures that it was fitted on.
+            codes: Ids (B,) and codes (B, code_bytes), part by part; read inside the transaction.
+            what: JSON values for the audit.
+        """
+        self._check_writable("teach")
+        self._check_sleeping()
+        hashes = self._setting("hashes")
+        with self._errors(), files.disk_errors(self.path or Path()):
+            if self.path is not None:
+                hashes["codec"] = files.write_beside(self.path, "codec", tensors)
+            with schema.transaction(self._connection):
+                for ids, some in codes:
+                    rows = [
+                        (_checksum(sample_id, data), data, sample_id)
+                        for sample_id, data in zip(ids.tolist(), map(bytes, some), strict=True)
+                    ]
+                    self._connection.executemany("UPDATE codes SET checksum = ?, codes = ? WHERE id = ?", rows)
+                for name, value in (("hashes", hashes), ("codec_error", error)):
+                    self._connection.execute("UPDATE settings SET value = ? WHERE name = ?", (json.dumps(value), name))
+                self._connection.execute("DELETE FROM drift")
+                self._connection.execute("INSERT INTO audit (made, what) VALUES (?, ?)", (now(), json.dumps(what)))
+            self._constant = {**self._constant, "codec": tensors}
+            self.settings.update(hashes=hashes, codec_error=error)
+            self._name_files()
+
+    def _name_files(self) -> None:
+        """Files that a crash kept from getting their names get them."""
+        if self.path is not None:
+            files.name_vouched(self.path, self._setting("hashes"))
 
     def generation(self) -> int:
         """Number of the weights in use."""

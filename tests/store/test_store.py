@@ -378,15 +378,15 @@ def test_a_failing_add_leaves_nothing_behind(store: Store, broken: NewSample) ->
     with pytest.raises((BadInput, ValueError)):
         store.add([sample("bee", 6, key=6), sample("ant", 7, key=7), broken, sample("cat", 8, key=8)])
     assert everything(store) == before
-    assert store.known_keys(range(9)) == set(range(5))
+    assert set(store.known_keys(range(9))) == set(range(5))
     assert store.add([sample("bee", 6)]) == [Stored(6, 2)]
 
 
 def test_keys_outlive_their_samples(store: Store) -> None:
     store.add([sample("ant", number, key=number - 10) for number in range(20)])
     assert len(store) == 5
-    assert store.known_keys(range(-30, 30)) == set(range(-10, 10))
-    assert store.known_keys([-(2**63), 2**63 - 1]) == set()
+    assert set(store.known_keys(range(-30, 30))) == set(range(-10, 10))
+    assert not store.known_keys([-(2**63), 2**63 - 1])
 
 
 def test_labels_in_another_spelling_are_the_same_class(store: Store) -> None:
