@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from siesta import __version__
-from siesta.cli import ask, experiment, learner, reproduce
+from siesta.cli import ask, care, experiment, learner, reproduce
 from siesta.cli import base as base_command
 from siesta.cli import demo as demo_command
 from siesta.cli import report as report_command
@@ -54,6 +54,8 @@ app.command("sleep-resume")(sleep_commands.sleep_resume)
 app.command("wake")(sleep_commands.wake)
 app.command("generations")(sleep_commands.generations)
 app.command("rollback")(sleep_commands.rollback)
+app.command("check")(care.check)
+app.command("repair")(care.repair)
 app.command("predict")(ask.predict)
 app.command("eval")(ask.evaluate)
 app.command("info")(ask.info)

@@ -73,13 +73,17 @@ class Generations:
 
     def used(self) -> int:
         """Number of the one in use."""
-        (number,) = self._connection.execute("SELECT generation FROM in_use").fetchone()
-        return int(number)
+        return self._number("SELECT generation FROM in_use")
 
     def newest(self) -> int:
         """Number of the last one that was made; the sleeps so far."""
-        (number,) = self._connection.execute("SELECT max(number) FROM generations").fetchone()
-        return int(number)
+        return self._number("SELECT max(number) FROM generations")
+
+    def _number(self, question: str) -> int:
+        row = self._connection.execute(question).fetchone()
+        if row is None or not isinstance(row[0], int):
+            raise Damaged(f"it is lost which weights of {self._folder} are in use: `siesta repair` finds some")
+        return int(row[0])
 
     def all(self) -> list[Generation]:
         """Those whose weights are kept, oldest first."""
@@ -98,7 +102,7 @@ class Generations:
         rows = self._connection.execute(
             "SELECT made, report FROM generations WHERE report IS NOT NULL ORDER BY number"
         ).fetchall()
-        return [{"made": made, **json.loads(report)} for made, report in rows]
+        return [{"made": made, **_parsed(report)} for made, report in rows]
 
     def read(self, generation: Generation) -> Weights:
         """Its weights, by name of file."""
@@ -126,7 +130,7 @@ class Generations:
 
     def use(self, number: int) -> None:
         """Points at a generation, in the caller's transaction."""
-        self._connection.execute("UPDATE in_use SET generation = ?", (number,))
+        self._connection.execute("INSERT OR REPLACE INTO in_use VALUES (0, ?)", (number,))
 
     def prune(self, kept: int) -> None:
         """Lets go of all but the newest `kept`, the one in use and the one before it, which a reader may be opening."""
@@ -156,9 +160,20 @@ class Generations:
 
 def _generation(row: tuple[Any, ...]) -> Generation:
     number, made, hashes, since, report, in_use = row
-    return Generation(
-        number, made, json.loads(hashes), since, None if report is None else json.loads(report), bool(in_use)
-    )
+    if not isinstance(since, int):
+        raise Damaged("the row of a generation is damaged: `siesta repair` keeps the others")
+    return Generation(number, made, _parsed(hashes), since, None if report is None else _parsed(report), bool(in_use))
+
+
+def _parsed(text: Any) -> dict[str, Any]:
+    """A JSON object of a row."""
+    try:
+        value = json.loads(text)
+    except (TypeError, ValueError) as error:
+        raise Damaged(f"the row of a generation is damaged ({error}): `siesta repair` keeps the others") from error
+    if not isinstance(value, dict):
+        raise Damaged("the row of a generation is damaged: `siesta repair` keeps the others")
+    return value
 
 
 def _name(number: int) -> str:

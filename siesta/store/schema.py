@@ -5,17 +5,31 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
 from siesta.errors import BadInput, Damaged
 
-__all__ = ["FORMAT", "check_format", "connect", "database_errors", "make_tables", "migrate", "transaction"]
+__all__ = [
+    "DATABASE",
+    "FORMAT",
+    "check_format",
+    "connect",
+    "database_errors",
+    "is_ours",
+    "make_tables",
+    "migrate",
+    "row_checksum",
+    "transaction",
+]
 
+DATABASE = "store.sqlite"
 FORMAT = 2
 """Goes up when a learner's files change in a way that older code would misread."""
 
+_WAY_OUT = "`siesta repair` keeps what can be read of it"
 _APPLICATION = 0x51E57A  # "SIESTA", as far as hexadecimal goes
 
 _TABLES = """
@@ -146,6 +160,11 @@ def check_format(connection: sqlite3.Connection, path: Path) -> bool:
     return bool(version == FORMAT)
 
 
+def is_ours(connection: sqlite3.Connection) -> bool:
+    """Whether the tables are those of today's format, whatever the header says."""
+    return connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'in_use'").fetchone() is not None
+
+
 def migrate(connection: sqlite3.Connection) -> None:
     """Brings a learner of an older siesta to today's format, whole or not at all."""
     with transaction(connection):
@@ -154,6 +173,11 @@ def migrate(connection: sqlite3.Connection) -> None:
             for statement in _FROM_1.split(";"):
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {FORMAT}")
+
+
+def row_checksum(row_id: int, data: object) -> int:
+    """Starts from the id, so that data under a wrong id are noticed too; -1 of what are no bytes, as damage makes."""
+    return zlib.crc32(data, row_id & 0xFFFFFFFF) if isinstance(data, bytes) else -1
 
 
 @contextlib.contextmanager
@@ -168,14 +192,14 @@ def database_errors(path: Path | None) -> Iterator[None]:
     except sqlite3.OperationalError as error:
         words = str(error)
         if any(sign in words for sign in ("no such table", "no such column", "Could not decode")):
-            raise Damaged(f"{path}/store.sqlite is damaged ({words}): restore it from a copy of the learner") from error
+            raise Damaged(f"{path}/store.sqlite is damaged ({words}): {_WAY_OUT}") from error
         if "full" in words:
             raise BadInput(f"the disk of {path} is full: nothing was changed, free some room and try again") from error
         if "readonly" in words or "unable to open" in words:
             raise BadInput(f"{path} cannot be written to: check its permissions or its disk") from error
         raise BadInput(f"the disk of {path} refused ({words}): nothing was changed, check it and try again") from error
     except sqlite3.DatabaseError as error:
-        raise Damaged(f"{path}/store.sqlite is damaged ({error}): restore it from a copy of the learner") from error
+        raise Damaged(f"{path}/store.sqlite is damaged ({error}): {_WAY_OUT}") from error
 
 
 @contextlib.contextmanager
