@@ -8,6 +8,7 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -69,7 +70,7 @@ def check_database(connection: sqlite3.Connection, path: Path) -> list[Finding]:
         ):
             try:
                 findings += part
-            except sqlite3.DatabaseError as error:
+            except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
                 if not any(found.kind == "database" for found in findings):
                     findings.append(Finding("database", f"store.sqlite: {_one_line(error)}"))
     finally:
@@ -89,6 +90,8 @@ def _header(connection: sqlite3.Connection, path: Path) -> Iterator[Finding]:
         raise BadInput(f"{path} was written by an older siesta: open it once, then check it")
     if not today:
         yield Finding("database", "store.sqlite: the header is damaged")
+    elif not schema.has_our_columns(connection):
+        yield Finding("database", "store.sqlite: the description of the tables is damaged")
 
 
 def _integrity(connection: sqlite3.Connection) -> Iterator[Finding]:
@@ -129,10 +132,12 @@ def _classes(connection: sqlite3.Connection) -> Iterator[Finding]:
             yield Finding("class", f"class '{label}': {words}", class_id)
         elif kept != held or taught < stored:
             yield Finding("class", f"class '{label}': its counts do not fit its samples", class_id)
-    (newest,) = connection.execute("SELECT max(id) FROM samples").fetchone()
-    row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'samples'").fetchone()
-    if newest is not None and (row is None or not isinstance(row[0], int) or row[0] < newest):
-        yield Finding("class", "the number of the newest sample is lost")
+    counters = dict(rows_of(connection, "sqlite_sequence"))
+    for table in ("samples", "classes"):
+        (newest,) = connection.execute(f"SELECT max(id) FROM {table}").fetchone()  # noqa: S608
+        counted = counters.get(table)
+        if newest is not None and (not isinstance(counted, int) or counted < newest):
+            yield Finding("class", f"store.sqlite: the number of the newest of its {table} is lost")
 
 
 def _sums(connection: sqlite3.Connection) -> Iterator[Finding]:
@@ -167,7 +172,7 @@ def _generations(connection: sqlite3.Connection, path: Path) -> Iterator[Finding
             continue
         kept.add(number)
         hashes = _json(text)
-        if not hashes or not isinstance(made, str) or not isinstance(since, int):
+        if not hashes or not _is_moment(made) or not isinstance(since, int):
             yield Finding("generation", f"generation {number}: its row is damaged", number)
             continue
         if report is not None and _json(report) is None:
@@ -183,8 +188,8 @@ def _generations(connection: sqlite3.Connection, path: Path) -> Iterator[Finding
 
 def _still_kept(connection: sqlite3.Connection, found: Finding) -> bool:
     """A sleep may have let go of it since we began."""
-    row = connection.execute("SELECT hashes FROM generations WHERE number = ?", (found.item,)).fetchone()
-    return row is not None and row[0] != ""
+    row = connection.execute("SELECT hashes != '' FROM generations WHERE number = ?", (found.item,)).fetchone()
+    return row is not None and bool(row[0])
 
 
 def rows_of(connection: sqlite3.Connection, table: str) -> Iterator[tuple[Any, ...]]:
@@ -206,6 +211,13 @@ def decoded(data: bytes) -> str | bytes:
 
 def _ids(connection: sqlite3.Connection, question: str) -> list[int]:
     return [row[0] for row in connection.execute(question)]
+
+
+def _is_moment(text: object) -> bool:
+    try:
+        return isinstance(text, str) and bool(datetime.fromisoformat(text))
+    except ValueError:
+        return False
 
 
 def _json(text: object) -> dict[str, Any] | None:

@@ -57,7 +57,7 @@ class Generations:
 
     def __init__(self, path: Path | None, connection: sqlite3.Connection) -> None:
         """Takes the folder of the learner and an open connection to its database."""
-        self._folder = None if path is None else path / "generations"
+        self._path, self._folder = path, None if path is None else path / "generations"
         self._connection = connection
         self._in_ram: dict[int, Mapping[str, Tensors]] = {}
 
@@ -80,28 +80,30 @@ class Generations:
         return self._number("SELECT max(number) FROM generations")
 
     def _number(self, question: str) -> int:
-        row = self._connection.execute(question).fetchone()
-        if row is None or not isinstance(row[0], int):
+        rows = self._rows(question)
+        if len(rows) != 1 or not isinstance(rows[0][0], int):
             raise Damaged(f"it is lost which weights of {self._folder} are in use: `siesta repair` finds some")
-        return int(row[0])
+        return int(rows[0][0])
+
+    def _rows(self, question: str, *values: Any) -> list[tuple[Any, ...]]:
+        with schema.database_errors(self._path):
+            return self._connection.execute(question, values).fetchall()
 
     def all(self) -> list[Generation]:
         """Those whose weights are kept, oldest first."""
-        return [_generation(row) for row in self._connection.execute(_KEPT, (None,)).fetchall()]
+        return [_generation(row) for row in self._rows(_KEPT, None)]
 
     def get(self, number: int) -> Generation:
         """One of them."""
-        row = self._connection.execute(_KEPT, (number,)).fetchone()
-        if row is None:
+        rows = self._rows(_KEPT, number)
+        if not rows:
             kept = ", ".join(str(generation.number) for generation in self.all())
             raise BadInput(f"there is no generation {number} any more: choose from {kept}")
-        return _generation(row)
+        return _generation(rows[0])
 
     def reports(self) -> list[dict[str, Any]]:
         """What each sleep so far left behind, oldest first."""
-        rows = self._connection.execute(
-            "SELECT made, report FROM generations WHERE report IS NOT NULL ORDER BY number"
-        ).fetchall()
+        rows = self._rows("SELECT made, report FROM generations WHERE report IS NOT NULL ORDER BY number")
         return [{"made": made, **_parsed(report)} for made, report in rows]
 
     def read(self, generation: Generation) -> Weights:

@@ -102,13 +102,15 @@ def _number_slots(connection: sqlite3.Connection, samples: list[int]) -> None:
 
 
 def _set_newest(connection: sqlite3.Connection) -> list[str]:
-    """No number of a sample is given twice."""
-    (present,) = connection.execute("SELECT coalesce(max(id), 0) FROM samples").fetchone()
-    row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'samples'").fetchone()
-    if row is not None and isinstance(row[0], int) and row[0] >= present:
-        return []
-    connection.execute("DELETE FROM sqlite_sequence WHERE name = 'samples'")
-    if not present:
-        return []
-    connection.execute("INSERT INTO sqlite_sequence VALUES ('samples', ?)", (present,))
-    return [f"the newest sample is taken to be {present}"]
+    """No number of a sample or class is given twice."""
+    lines = []
+    counters = dict(rows_of(connection, "sqlite_sequence"))
+    for table in ("samples", "classes"):
+        (newest,) = connection.execute(f"SELECT coalesce(max(id), 0) FROM {table}").fetchone()  # noqa: S608
+        counted = counters.pop(table, None)
+        if newest and (not isinstance(counted, int) or counted < newest):
+            connection.execute("DELETE FROM sqlite_sequence WHERE name = ?", (table,))
+            connection.execute("INSERT INTO sqlite_sequence VALUES (?, ?)", (table, newest))
+            lines.append(f"the newest of the {table} is taken to be {newest}")
+    connection.executemany("DELETE FROM sqlite_sequence WHERE name = ?", [(name,) for name in counters])
+    return lines

@@ -18,6 +18,7 @@ __all__ = [
     "check_format",
     "connect",
     "database_errors",
+    "has_our_columns",
     "is_ours",
     "make_tables",
     "migrate",
@@ -138,6 +139,9 @@ def _prepared(connection: sqlite3.Connection, synchronous: str) -> sqlite3.Conne
     except sqlite3.Error:
         connection.close()
         raise
+    except UnicodeDecodeError as error:  # of the words in which SQLite complains about its tables
+        connection.close()
+        raise sqlite3.DatabaseError("malformed database schema") from error
     return connection
 
 
@@ -165,6 +169,23 @@ def is_ours(connection: sqlite3.Connection) -> bool:
     return connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'in_use'").fetchone() is not None
 
 
+def has_our_columns(connection: sqlite3.Connection) -> bool:
+    """Whether tables and indices have the columns that `make_tables` gave them."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as fresh:
+        fresh.executescript(_TABLES)
+        return _columns(connection) == _columns(fresh)
+
+
+def _columns(connection: sqlite3.Connection) -> list[tuple[str, ...]]:
+    names = connection.execute("SELECT name FROM sqlite_master ORDER BY name").fetchall()
+    return [
+        (name, *row)
+        for (name,) in names
+        for kind in ("table_info", "index_info")
+        for row in connection.execute(f"PRAGMA {kind}({name})")
+    ]
+
+
 def migrate(connection: sqlite3.Connection) -> None:
     """Brings a learner of an older siesta to today's format, whole or not at all."""
     with transaction(connection):
@@ -190,7 +211,7 @@ def database_errors(path: Path | None) -> Iterator[None]:
             raise BadInput(f"{path} was closed, or opened anew in this process: use the newer one") from error
         raise
     except sqlite3.OperationalError as error:
-        words = str(error)
+        words = " ".join(str(error).split())
         if any(sign in words for sign in ("no such table", "no such column", "Could not decode")):
             raise Damaged(f"{path}/store.sqlite is damaged ({words}): {_WAY_OUT}") from error
         if "full" in words:
@@ -198,8 +219,9 @@ def database_errors(path: Path | None) -> Iterator[None]:
         if "readonly" in words or "unable to open" in words:
             raise BadInput(f"{path} cannot be written to: check its permissions or its disk") from error
         raise BadInput(f"the disk of {path} refused ({words}): nothing was changed, check it and try again") from error
-    except sqlite3.DatabaseError as error:
-        raise Damaged(f"{path}/store.sqlite is damaged ({error}): {_WAY_OUT}") from error
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # SQLite may quote damaged text in its words
+        words = " ".join(str(error).split())
+        raise Damaged(f"{path}/store.sqlite is damaged ({words}): {_WAY_OUT}") from error
 
 
 @contextlib.contextmanager

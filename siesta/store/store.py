@@ -344,7 +344,9 @@ class Store:
     def _recount(self) -> None:
         with self._errors():
             (count,) = self._connection.execute("SELECT coalesce(sum(stored), 0) FROM classes").fetchone()
-        self._count = int(count)
+        if not isinstance(count, int) or count < 0:
+            raise Damaged(f"{self.path}/store.sqlite has miscounted its samples: `siesta repair` counts them anew")
+        self._count = count
 
     def _add(self, samples: Sequence[NewSample], generation: int | None) -> list[Stored]:
         count, stored, sums = self._count, [], _Sums(self._connection)
