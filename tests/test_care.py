@@ -339,6 +339,16 @@ def test_a_malformed_database_is_salvaged_as_far_as_it_goes(path: Path, table: s
     assert check(path) == []
 
 
+@pytest.mark.parametrize("words", ["class_id INTEGER PRIMARY KEY", "id INTEGER PRIMARY KEY, checksum", "slot INTEGER"])
+def test_a_damaged_description_of_the_tables_costs_no_row(path: Path, whole: Path, words: str) -> None:
+    data = (path / "store.sqlite").read_bytes()
+    assert data.count(words.encode()) == 1
+    rewrite(path / "store.sqlite", data.replace(words.encode(), words.replace("INTEGER", "INTEG+R").encode()))
+    assert [found.words for found in check(path)]
+    repair(path)
+    lives(path, whole)
+
+
 # -- flipped bytes -----------------------------------------------------------------------------------------------------
 
 

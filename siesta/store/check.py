@@ -63,19 +63,24 @@ def check_database(connection: sqlite3.Connection, path: Path) -> list[Finding]:
     findings: list[Finding] = []
     connection.execute("BEGIN")
     try:
-        for part in (
-            _header(connection, path),
-            *(look(connection) for look in (_integrity, _samples, _classes, _sums)),
-            *(look(connection, path) for look in (_settings, _generations)),
-        ):
-            try:
-                findings += part
-            except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-                if not any(found.kind == "database" for found in findings):
-                    findings.append(Finding("database", f"store.sqlite: {_one_line(error)}"))
+        _look(findings, _header(connection, path))
+        if not findings:  # else no row can be read rightly
+            for part in (_integrity, _samples, _classes, _sums):
+                _look(findings, part(connection))
+            _look(findings, _settings(connection, path))
+            _look(findings, _generations(connection, path))
     finally:
         connection.execute("ROLLBACK")
     return findings
+
+
+def _look(findings: list[Finding], part: Iterator[Finding]) -> None:
+    """Takes what a part finds; one that cannot be read at all is a finding too."""
+    try:
+        findings += part
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+        if not any(found.kind == "database" for found in findings):
+            findings.append(Finding("database", f"store.sqlite: {_one_line(error)}"))
 
 
 def _header(connection: sqlite3.Connection, path: Path) -> Iterator[Finding]:
@@ -90,7 +95,7 @@ def _header(connection: sqlite3.Connection, path: Path) -> Iterator[Finding]:
         raise BadInput(f"{path} was written by an older siesta: open it once, then check it")
     if not today:
         yield Finding("database", "store.sqlite: the header is damaged")
-    elif not schema.has_our_columns(connection):
+    if not schema.has_our_columns(connection):
         yield Finding("database", "store.sqlite: the description of the tables is damaged")
 
 

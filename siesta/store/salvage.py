@@ -28,12 +28,31 @@ def salvaged(path: Path) -> Iterator[sqlite3.Connection]:
     try:
         with contextlib.closing(schema.connect(new, read_only=False, synchronous="FULL")) as target:
             schema.make_tables(target)
-            source = schema.connect(path / schema.DATABASE, read_only=True, synchronous="NORMAL")
-            with contextlib.closing(source) as old:
+            with contextlib.closing(_readable(path)) as old:
                 _fill(old, target)
             yield target
     finally:
         remove_leftovers(path)
+
+
+def _readable(path: Path) -> sqlite3.Connection:
+    """The old database, or a copy with its tables described anew where rows could not be told apart without it."""
+    with contextlib.suppress(sqlite3.DatabaseError, UnicodeDecodeError):
+        old = schema.connect(path / schema.DATABASE, read_only=True, synchronous="NORMAL")
+        if schema.has_our_columns(old, "table"):
+            return old
+        old.close()
+    copy = _beside(path, "copy")
+    for ending in ("", "-wal"):
+        if (path / f"{schema.DATABASE}{ending}").exists():
+            shutil.copyfile(path / f"{schema.DATABASE}{ending}", f"{copy}{ending}")
+    with contextlib.closing(sqlite3.connect(copy, isolation_level=None)) as described:
+        schema.describe_anew(described)
+    old = schema.connect(copy, read_only=True, synchronous="NORMAL")
+    if not schema.has_our_columns(old, "table"):
+        old.close()
+        raise sqlite3.DatabaseError("malformed database schema")
+    return old
 
 
 def put_in_place(path: Path, connection: sqlite3.Connection) -> None:
@@ -54,14 +73,15 @@ def put_in_place(path: Path, connection: sqlite3.Connection) -> None:
     files.sync_folder(path)
 
 
-def _beside(path: Path) -> Path:
-    return path / f"{schema.DATABASE}.salvaged"
+def _beside(path: Path, name: str = "salvaged") -> Path:
+    return path / f"{schema.DATABASE}.{name}"
 
 
 def remove_leftovers(path: Path) -> None:
     """What a salvage that was killed left behind."""
-    for ending in ("", "-wal", "-shm"):
-        Path(f"{_beside(path)}{ending}").unlink(missing_ok=True)
+    for name in ("salvaged", "copy"):
+        for ending in ("", "-wal", "-shm", "-journal"):
+            Path(f"{_beside(path, name)}{ending}").unlink(missing_ok=True)
 
 
 def _fill(old: sqlite3.Connection, new: sqlite3.Connection) -> None:
@@ -114,7 +134,7 @@ def _ordered(old: sqlite3.Connection, table: str, first: int, last: int, ascendi
     order = "ASC" if ascending else "DESC"
     question = f"SELECT * FROM {table} WHERE rowid BETWEEN ? AND ? ORDER BY rowid {order}"  # noqa: S608
     for row in old.execute(question, (first, last)):
-        if not first <= row[0] <= last:
+        if not isinstance(row[0], int) or not first <= row[0] <= last:
             raise sqlite3.DatabaseError("rows are out of order")
         first, last = (row[0] + 1, last) if ascending else (first, row[0] - 1)
         yield row

@@ -18,6 +18,7 @@ __all__ = [
     "check_format",
     "connect",
     "database_errors",
+    "describe_anew",
     "has_our_columns",
     "is_ours",
     "make_tables",
@@ -169,15 +170,24 @@ def is_ours(connection: sqlite3.Connection) -> bool:
     return connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'in_use'").fetchone() is not None
 
 
-def has_our_columns(connection: sqlite3.Connection) -> bool:
-    """Whether tables and indices have the columns that `make_tables` gave them."""
+def has_our_columns(connection: sqlite3.Connection, of: str = "%") -> bool:
+    """Whether tables and indices, or those of the type `of` alone, have the columns that `make_tables` gave them."""
     with contextlib.closing(sqlite3.connect(":memory:")) as fresh:
         fresh.executescript(_TABLES)
-        return _columns(connection) == _columns(fresh)
+        return _columns(connection, of) == _columns(fresh, of)
 
 
-def _columns(connection: sqlite3.Connection) -> list[tuple[str, ...]]:
-    names = connection.execute("SELECT name FROM sqlite_master ORDER BY name").fetchall()
+def describe_anew(connection: sqlite3.Connection) -> None:
+    """Writes over the description of the tables, where damage has changed it; connect again to see it."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as fresh:
+        fresh.executescript(_TABLES)
+        rows = fresh.execute("SELECT sql, name FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+    connection.execute("PRAGMA writable_schema = ON")
+    connection.executemany("UPDATE sqlite_master SET sql = ? WHERE name = ?", rows)
+
+
+def _columns(connection: sqlite3.Connection, of: str) -> list[tuple[str, ...]]:
+    names = connection.execute("SELECT name FROM sqlite_master WHERE type LIKE ? ORDER BY name", (of,)).fetchall()
     return [
         (name, *row)
         for (name,) in names
@@ -196,9 +206,11 @@ def migrate(connection: sqlite3.Connection) -> None:
             connection.execute(f"PRAGMA user_version = {FORMAT}")
 
 
-def row_checksum(row_id: int, data: object) -> int:
-    """Starts from the id, so that data under a wrong id are noticed too; -1 of what are no bytes, as damage makes."""
-    return zlib.crc32(data, row_id & 0xFFFFFFFF) if isinstance(data, bytes) else -1
+def row_checksum(row_id: object, data: object) -> int:
+    """Starts from the id, so that data under a wrong id are noticed too; -1 of what damage has made no bytes."""
+    if not isinstance(row_id, int) or not isinstance(data, bytes):
+        return -1
+    return zlib.crc32(data, row_id & 0xFFFFFFFF)
 
 
 @contextlib.contextmanager
