@@ -23,7 +23,7 @@ from siesta.confidence import UNKNOWN, Confidence
 from siesta.consolidation import Consolidation
 from siesta.contracts import Augmentation, Codes, Ids, OnProgress, Policy, Prediction, SleepReport
 from siesta.engines import choose_engine
-from siesta.errors import BadInput
+from siesta.errors import BadInput, Damaged
 from siesta.fitting import base_pictures, fitted_for
 from siesta.head import Head
 from siesta.images import ImageLike, Pixels, read_image
@@ -122,6 +122,8 @@ class Siesta:
         self._head = Head.from_state(snapshot.weights["head"])
         self._labels = {record.id: record.label for record in snapshot.classes}
         self._count_in(snapshot.recent)
+        if not self._labels.keys() >= set(self._head.class_ids.tolist()):
+            raise Damaged(f"{self._store.path} has lost names of classes: `siesta repair` keeps the rest")
 
     # -- making, opening, closing ---------------------------------------------------------------------------------
 

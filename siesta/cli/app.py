@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from siesta import __version__
-from siesta.cli import ask, change, experiment, learner, reproduce
+from siesta.cli import ask, care, change, experiment, learner, reproduce
 from siesta.cli import base as base_command
 from siesta.cli import demo as demo_command
 from siesta.cli import report as report_command
@@ -59,6 +59,8 @@ app.command("merge")(change.merge)
 app.command("forget")(change.forget)
 app.command("correct")(change.correct)
 app.command("refit")(change.refit)
+app.command("check")(care.check)
+app.command("repair")(care.repair)
 app.command("predict")(ask.predict)
 app.command("eval")(ask.evaluate)
 app.command("info")(ask.info)

@@ -229,9 +229,8 @@ def generations(path: PathArgument, as_json: JsonOption = False) -> None:
         print_json([asdict(generation) for generation in kept])
         return
     for generation in kept:
-        words = "as it was made"
-        if generation.report is not None:
-            report = generation.report
+        report, words = generation.report or {}, "as it was made"
+        if {"updates", "loss_before", "loss_after"} <= report.keys():
             words = f"{report['updates']:,} updates, loss {report['loss_before']:.3f} -> {report['loss_after']:.3f}"
             if report.get("accuracy_after") is not None:
                 words += f", held out {100 * report['accuracy_before']:.1f} -> {100 * report['accuracy_after']:.1f} %"

@@ -61,7 +61,7 @@ class Generations:
 
     def __init__(self, path: Path | None, connection: sqlite3.Connection) -> None:
         """Takes the folder of the learner and an open connection to its database."""
-        self._folder = None if path is None else path / "generations"
+        self._path, self._folder = path, None if path is None else path / "generations"
         self._connection = connection
         self._in_ram: dict[int, Mapping[str, Tensors]] = {}
         self._beside: dict[int, Mapping[str, Tensors]] = {}
@@ -78,32 +78,38 @@ class Generations:
 
     def used(self) -> int:
         """Number of the one in use."""
-        (number,) = self._connection.execute("SELECT generation FROM in_use").fetchone()
-        return int(number)
+        return self._number("SELECT generation FROM in_use")
 
     def newest(self) -> int:
         """Number of the last one that was made; the sleeps so far."""
-        (number,) = self._connection.execute("SELECT max(number) FROM generations").fetchone()
-        return int(number)
+        return self._number("SELECT max(number) FROM generations")
+
+    def _number(self, question: str) -> int:
+        rows = self._rows(question)
+        if len(rows) != 1 or not isinstance(rows[0][0], int):
+            raise Damaged(f"it is lost which weights of {self._folder} are in use: `siesta repair` finds some")
+        return int(rows[0][0])
+
+    def _rows(self, question: str, *values: Any) -> list[tuple[Any, ...]]:
+        with schema.database_errors(self._path):
+            return self._connection.execute(question, values).fetchall()
 
     def all(self) -> list[Generation]:
         """Those whose weights are kept, oldest first."""
-        return [_generation(row) for row in self._connection.execute(_KEPT, (None,)).fetchall()]
+        return [_generation(row) for row in self._rows(_KEPT, None)]
 
     def get(self, number: int) -> Generation:
         """One of them."""
-        row = self._connection.execute(_KEPT, (number,)).fetchone()
-        if row is None:
+        rows = self._rows(_KEPT, number)
+        if not rows:
             kept = ", ".join(str(generation.number) for generation in self.all())
             raise BadInput(f"there is no generation {number} any more: choose from {kept}")
-        return _generation(row)
+        return _generation(rows[0])
 
     def reports(self) -> list[dict[str, Any]]:
         """What each sleep so far left behind, oldest first."""
-        rows = self._connection.execute(
-            "SELECT made, report FROM generations WHERE report IS NOT NULL ORDER BY number"
-        ).fetchall()
-        return [{"made": made, **json.loads(report)} for made, report in rows]
+        rows = self._rows("SELECT made, report FROM generations WHERE report IS NOT NULL ORDER BY number")
+        return [{"made": made, **_parsed(report)} for made, report in rows]
 
     def read(self, generation: Generation) -> Weights:
         """Its weights, by name of file."""
@@ -128,7 +134,7 @@ class Generations:
 
     def use(self, number: int) -> None:
         """Points at a generation, in the caller's transaction."""
-        self._connection.execute("UPDATE in_use SET generation = ?", (number,))
+        self._connection.execute("INSERT OR REPLACE INTO in_use VALUES (0, ?)", (number,))
 
     def write_beside(self, name: str, edit: Edit) -> dict[int, str]:
         """Writes another version of a file of every generation beside the one in use; returns its hashes."""
@@ -188,9 +194,20 @@ class Generations:
 
 def _generation(row: tuple[Any, ...]) -> Generation:
     number, made, hashes, since, report, in_use = row
-    return Generation(
-        number, made, json.loads(hashes), since, None if report is None else json.loads(report), bool(in_use)
-    )
+    if not isinstance(since, int):
+        raise Damaged("the row of a generation is damaged: `siesta repair` keeps the others")
+    return Generation(number, made, _parsed(hashes), since, None if report is None else _parsed(report), bool(in_use))
+
+
+def _parsed(text: Any) -> dict[str, Any]:
+    """A JSON object of a row."""
+    try:
+        value = json.loads(text)
+    except (TypeError, ValueError) as error:
+        raise Damaged(f"the row of a generation is damaged ({error}): `siesta repair` keeps the others") from error
+    if not isinstance(value, dict):
+        raise Damaged("the row of a generation is damaged: `siesta repair` keeps the others")
+    return value
 
 
 def _name(number: int) -> str:

@@ -5,17 +5,33 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
 from siesta.errors import BadInput, Damaged
 
-__all__ = ["FORMAT", "check_format", "connect", "database_errors", "make_tables", "migrate", "transaction"]
+__all__ = [
+    "DATABASE",
+    "FORMAT",
+    "check_format",
+    "connect",
+    "database_errors",
+    "describe_anew",
+    "has_our_columns",
+    "is_ours",
+    "make_tables",
+    "migrate",
+    "row_checksum",
+    "transaction",
+]
 
+DATABASE = "store.sqlite"
 FORMAT = 2
 """Goes up when a learner's files change in a way that older code would misread."""
 
+_WAY_OUT = "`siesta repair` keeps what can be read of it"
 _APPLICATION = 0x51E57A  # "SIESTA", as far as hexadecimal goes
 
 _TABLES = """
@@ -132,6 +148,9 @@ def _prepared(connection: sqlite3.Connection, synchronous: str) -> sqlite3.Conne
     except sqlite3.Error:
         connection.close()
         raise
+    except UnicodeDecodeError as error:  # of the words in which SQLite complains about its tables
+        connection.close()
+        raise sqlite3.DatabaseError("malformed database schema") from error
     return connection
 
 
@@ -154,6 +173,37 @@ def check_format(connection: sqlite3.Connection, path: Path) -> bool:
     return bool(version == FORMAT)
 
 
+def is_ours(connection: sqlite3.Connection) -> bool:
+    """Whether the tables are those of today's format, whatever the header says."""
+    return connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'in_use'").fetchone() is not None
+
+
+def has_our_columns(connection: sqlite3.Connection, of: str = "%") -> bool:
+    """Whether tables and indices, or those of the type `of` alone, have the columns that `make_tables` gave them."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as fresh:
+        fresh.executescript(_TABLES)
+        return _columns(connection, of) == _columns(fresh, of)
+
+
+def describe_anew(connection: sqlite3.Connection) -> None:
+    """Writes over the description of the tables, where damage has changed it; connect again to see it."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as fresh:
+        fresh.executescript(_TABLES)
+        rows = fresh.execute("SELECT sql, name FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+    connection.execute("PRAGMA writable_schema = ON")
+    connection.executemany("UPDATE sqlite_master SET sql = ? WHERE name = ?", rows)
+
+
+def _columns(connection: sqlite3.Connection, of: str) -> list[tuple[str, ...]]:
+    names = connection.execute("SELECT name FROM sqlite_master WHERE type LIKE ? ORDER BY name", (of,)).fetchall()
+    return [
+        (name, *row)
+        for (name,) in names
+        for kind in ("table_info", "index_info")
+        for row in connection.execute(f"PRAGMA {kind}({name})")
+    ]
+
+
 def migrate(connection: sqlite3.Connection) -> None:
     """Brings a learner of an older siesta to today's format, whole or not at all."""
     with transaction(connection):
@@ -162,6 +212,13 @@ def migrate(connection: sqlite3.Connection) -> None:
             for statement in _FROM_1.split(";"):
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {FORMAT}")
+
+
+def row_checksum(row_id: object, data: object) -> int:
+    """Starts from the id, so that data under a wrong id are noticed too; -1 of what damage has made no bytes."""
+    if not isinstance(row_id, int) or not isinstance(data, bytes):
+        return -1
+    return zlib.crc32(data, row_id & 0xFFFFFFFF)
 
 
 @contextlib.contextmanager
@@ -174,16 +231,17 @@ def database_errors(path: Path | None) -> Iterator[None]:
             raise BadInput(f"{path} was closed, or opened anew in this process: use the newer one") from error
         raise
     except sqlite3.OperationalError as error:
-        words = str(error)
+        words = " ".join(str(error).split())
         if any(sign in words for sign in ("no such table", "no such column", "Could not decode")):
-            raise Damaged(f"{path}/store.sqlite is damaged ({words}): restore it from a copy of the learner") from error
+            raise Damaged(f"{path}/store.sqlite is damaged ({words}): {_WAY_OUT}") from error
         if "full" in words:
             raise BadInput(f"the disk of {path} is full: nothing was changed, free some room and try again") from error
         if "readonly" in words or "unable to open" in words:
             raise BadInput(f"{path} cannot be written to: check its permissions or its disk") from error
         raise BadInput(f"the disk of {path} refused ({words}): nothing was changed, check it and try again") from error
-    except sqlite3.DatabaseError as error:
-        raise Damaged(f"{path}/store.sqlite is damaged ({error}): restore it from a copy of the learner") from error
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # SQLite may quote damaged text in its words
+        words = " ".join(str(error).split())
+        raise Damaged(f"{path}/store.sqlite is damaged ({words}): {_WAY_OUT}") from error
 
 
 @contextlib.contextmanager

@@ -12,7 +12,6 @@ import shutil
 import sqlite3
 import tempfile
 import weakref
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
@@ -28,6 +27,8 @@ from siesta.errors import BadInput, Busy, Damaged
 from siesta.store import files, schema
 from siesta.store.generations import Edit, Generation, Generations, now
 from siesta.store.labels import clean_label
+from siesta.store.schema import row_checksum
+from siesta.store.settings import read_settings, write_settings
 
 __all__ = [
     "DURABILITIES",
@@ -41,6 +42,8 @@ __all__ = [
     "Store",
     "Stored",
     "Sums",
+    "sleeper_lock",
+    "teacher_lock",
 ]
 
 OVERHEAD_BYTES = 32
@@ -51,7 +54,6 @@ _KEPT_GENERATIONS = 5
 _AT_ONCE = 256  # samples that are embedded together before a generation is used
 _LAST_FEW = 8  # that many may be left to be embedded while nobody can teach
 _HELD_OUT, _HELD_OUT_FROM, _HELD_OUT_EVERY = 5, 20, 4  # of a class: at most five, the 20th, the 24th, ...
-_DATABASE = "store.sqlite"
 
 Access = Literal["read", "teach", "sleep"]
 """What a process opens a store for."""
@@ -136,6 +138,23 @@ class Snapshot:
 _writers: weakref.WeakValueDictionary[Path, Store] = weakref.WeakValueDictionary()
 
 
+def teacher_lock(path: Path) -> files.Lock:
+    """Held by the one who teaches; in one process the newer takes over."""
+    with files.disk_errors(path):
+        previous = _writers.get(path.resolve())
+        if previous is not None:
+            previous.close()
+        return files.Lock(path / "lock", lambda pid: f"{path} is being taught by process {pid}: wait for it or stop it")
+
+
+def sleeper_lock(path: Path) -> files.Lock:
+    """Held by the one who changes weights."""
+    with files.disk_errors(path):
+        return files.Lock(
+            path / "sleep.lock", lambda pid: f"{path} is asleep already, in process {pid}: wait for it or wake it"
+        )
+
+
 class Store:
     """Samples under a byte budget. Made by `create`, found again by `open`; `path` None keeps all in RAM."""
 
@@ -149,16 +168,10 @@ class Store:
         self._access, self._lock = access, lock
         self._constant: Mapping[str, Tensors] = {}
         self._sleeping = False
-        try:
-            rows = connection.execute("SELECT name, value FROM settings")
-            self.settings: dict[str, Any] = {name: json.loads(value) for name, value in rows}
-            self.code_bytes = int(self.settings["code_bytes"])
-            self.capacity = int(self.settings["memory_bytes"]) // (self.code_bytes + OVERHEAD_BYTES)
-            self._holds_out = bool(self.settings.get("held_out"))  # learners of old do not
-        except (KeyError, TypeError, ValueError) as error:
-            raise Damaged(
-                f"{path}/store.sqlite has lost its settings: restore it from a copy of the learner"
-            ) from error
+        self.settings: dict[str, Any] = read_settings(connection, path)
+        self.code_bytes = int(self.settings["code_bytes"])
+        self.capacity = int(self.settings["memory_bytes"]) // (self.code_bytes + OVERHEAD_BYTES)
+        self._holds_out = bool(self.settings.get("held_out"))  # learners of old do not
         self._count = 0
         self._recount()
 
@@ -199,7 +212,7 @@ class Store:
             try:
                 hashes = files.replace_folder(partial, constant)
                 first = files.replace_folder(partial / "generations" / "000000", generation)
-                connection = schema.connect(partial / _DATABASE, read_only=False, synchronous="FULL")
+                connection = schema.connect(partial / schema.DATABASE, read_only=False, synchronous="FULL")
                 cls._fill(connection, settings, hashes, first)
                 connection.close()
                 partial.rename(path)
@@ -225,9 +238,8 @@ class Store:
         first: Mapping[str, str],
     ) -> None:
         schema.make_tables(connection)
-        rows = [(name, json.dumps(value)) for name, value in {**settings, "hashes": hashes}.items()]
         with schema.transaction(connection):
-            connection.executemany("INSERT INTO settings VALUES (?, ?)", rows)
+            write_settings(connection, {**settings, "hashes": hashes})
             Generations.first(connection, first)
 
     @classmethod
@@ -242,22 +254,16 @@ class Store:
         with files.disk_errors(path):
             if not path.exists():
                 raise BadInput(f"there is no learner at {path}: make one with `siesta new {path}`")
-            if not (path / _DATABASE).is_file():
+            if not (path / schema.DATABASE).is_file():
                 raise BadInput(f"{path} is not a siesta learner: make one with `siesta new`")
         lock = None
         if access == "teach":
-            with files.disk_errors(path):
-                previous = _writers.get(path.resolve())
-                if previous is not None:
-                    previous.close()
-                lock = files.Lock(
-                    path / "lock", lambda pid: f"{path} is being taught by process {pid}: wait for it or stop it"
-                )
+            lock = teacher_lock(path)
         try:
             with schema.database_errors(path):
                 store = cls(path, _connected(path, access, durability), access, lock)
                 if access == "teach":
-                    store._tidy()
+                    store.tidy()
                     _writers[path.resolve()] = store
         except BaseException:
             if lock is not None:
@@ -265,7 +271,7 @@ class Store:
             raise
         return store
 
-    def _tidy(self) -> None:
+    def tidy(self) -> None:
         """Removes what a crash left behind, unless somebody sleeps: what looks left behind may then be on its way."""
         with suppress(Busy), self.sleeping():
             self.generations.prune(_KEPT_GENERATIONS)
@@ -283,11 +289,7 @@ class Store:
         self._check_writable("sleep")
         lock = None
         if self.path is not None:
-            with files.disk_errors(self.path):
-                lock = files.Lock(
-                    self.path / "sleep.lock",
-                    lambda pid: f"{self.path} is asleep already, in process {pid}: wait for it or wake it",
-                )
+            lock = sleeper_lock(self.path)
         self._sleeping = True
         try:
             yield
@@ -344,7 +346,9 @@ class Store:
     def _recount(self) -> None:
         with self._errors():
             (count,) = self._connection.execute("SELECT coalesce(sum(stored), 0) FROM classes").fetchone()
-        self._count = int(count)
+        if not isinstance(count, int) or count < 0:
+            raise Damaged(f"{self.path}/store.sqlite has miscounted its samples: `siesta repair` counts them anew")
+        self._count = count
 
     def _add(self, samples: Sequence[NewSample], generation: int | None, error: float | None) -> list[Stored]:
         count, stored, sums = self._count, [], _Sums(self._connection)
@@ -395,7 +399,7 @@ class Store:
         ).fetchone()
         if hold:
             execute("UPDATE classes SET held = held + 1 WHERE id = ?", (class_id,))
-        execute("INSERT INTO codes VALUES (?, ?, ?)", (sample_id, _checksum(sample_id, sample.codes), sample.codes))
+        execute("INSERT INTO codes VALUES (?, ?, ?)", (sample_id, row_checksum(sample_id, sample.codes), sample.codes))
         if sample.key is not None:
             execute("INSERT OR REPLACE INTO keys VALUES (?, ?)", (sample.key, sample_id))
         return int(sample_id)
@@ -404,11 +408,13 @@ class Store:
         """Drops a random sample of the class with the most; the class's last slot fills the gap."""
         execute = self._connection.execute
         class_id, stored = execute("SELECT id, stored FROM classes ORDER BY stored DESC, id LIMIT 1").fetchone()
-        (newest,) = execute("SELECT seq FROM sqlite_sequence WHERE name = 'samples'").fetchone()
-        slot = int(np.random.default_rng((self.settings["seed"], _EVICTION, newest)).integers(stored))
-        gone, held = execute(
+        slot = int(np.random.default_rng((self.settings["seed"], _EVICTION, self._newest())).integers(stored))
+        row = execute(
             "DELETE FROM samples WHERE class_id = ? AND slot = ? RETURNING id, held", (class_id, slot)
         ).fetchone()
+        if row is None:
+            raise self._lost_a_sample()
+        gone, held = row
         execute("UPDATE samples SET slot = ? WHERE class_id = ? AND slot = ?", (slot, class_id, stored - 1))
         execute("DELETE FROM codes WHERE id = ?", (gone,))
         execute("UPDATE classes SET stored = stored - 1, held = held - ? WHERE id = ?", (held, class_id))
@@ -428,8 +434,8 @@ class Store:
                 (json.dumps(ids.tolist()),),
             ).fetchall()
         for sample_id, checksum, codes in rows:
-            if checksum != _checksum(sample_id, codes):
-                raise Damaged(f"sample {sample_id} of {self.path} is damaged: restore a copy of the learner")
+            if checksum != row_checksum(sample_id, codes):
+                raise Damaged(f"sample {sample_id} of {self.path} is damaged: `siesta repair` keeps the rest")
         by_id = {row[0]: row[2] for row in rows}
         present = np.array([sample_id in by_id for sample_id in ids.tolist()], dtype=bool)
         data = b"".join(by_id[sample_id] for sample_id in ids[present].tolist())
@@ -462,8 +468,11 @@ class Store:
                 "SELECT id FROM samples WHERE class_id = ? AND slot = ?", (class_id, slot)
             ).fetchone()
         if row is None:
-            raise Damaged(f"{self.path}/store.sqlite has lost a sample: restore it from a copy of the learner")
+            raise self._lost_a_sample()
         return int(row[0])
+
+    def _lost_a_sample(self) -> Damaged:
+        return Damaged(f"{self.path}/store.sqlite has lost a sample: `siesta repair` keeps the rest")
 
     def memory(self, newest: int | None = None) -> Memory:
         """The narrow view of what is stored and not held out, for a policy: a scan of the small table only.
@@ -519,8 +528,8 @@ class Store:
                 (json.dumps(list(class_ids)),),
             ).fetchall()
         for class_id, label, _, checksum, total in rows:
-            if checksum != _checksum(class_id, total):
-                raise Damaged(f"the sums of class '{label}' of {self.path} are damaged: restore a copy of the learner")
+            if checksum != row_checksum(class_id, total):
+                raise Damaged(f"the sums of class '{label}' of {self.path} are damaged: `siesta repair` rebuilds them")
         return [
             Recent(class_id, label, count, np.frombuffer(total, dtype=np.float64))
             for class_id, label, count, _, total in rows
@@ -702,12 +711,11 @@ class Store:
             with schema.transaction(self._connection):
                 for ids, some in codes:
                     rows = [
-                        (_checksum(sample_id, data), data, sample_id)
+                        (schema.row_checksum(sample_id, data), data, sample_id)
                         for sample_id, data in zip(ids.tolist(), map(bytes, some), strict=True)
                     ]
                     self._connection.executemany("UPDATE codes SET checksum = ?, codes = ? WHERE id = ?", rows)
-                for name, value in (("hashes", hashes), ("codec_error", error)):
-                    self._connection.execute("UPDATE settings SET value = ? WHERE name = ?", (json.dumps(value), name))
+                write_settings(self._connection, {**self.settings, "hashes": hashes, "codec_error": error})
                 self._connection.execute("DELETE FROM drift")
                 self._connection.execute("INSERT INTO audit (made, what) VALUES (?, ?)", (now(), json.dumps(what)))
             self._constant = {**self._constant, "codec": tensors}
@@ -827,8 +835,15 @@ class _Sums:
         self._open[class_id] = (count + 1, total + feature)
 
     def _read(self, class_id: int, width: int) -> tuple[int, npt.NDArray[np.float64]]:
-        row = self._connection.execute("SELECT count, total FROM recent WHERE class_id = ?", (class_id,)).fetchone()
-        return (0, np.zeros(width)) if row is None else (row[0], np.frombuffer(row[1], dtype=np.float64))
+        row = self._connection.execute(
+            "SELECT count, checksum, total FROM recent WHERE class_id = ?", (class_id,)
+        ).fetchone()
+        if row is None:
+            return 0, np.zeros(width)
+        count, checksum, total = row
+        if checksum != row_checksum(class_id, total):  # written back, it would look whole
+            raise Damaged(f"the sums of class {class_id} are damaged: `siesta repair` rebuilds them")
+        return count, np.frombuffer(total, dtype=np.float64)
 
     def write(self) -> None:
         self._connection.executemany(_INSERT_SUM, [_sum_row(class_id, *some) for class_id, some in self._open.items()])
@@ -848,12 +863,12 @@ _FORGET = (
 
 
 def _sum_row(class_id: int, count: int, total: npt.NDArray[np.float64]) -> tuple[int, int, int, bytes]:
-    return class_id, count, _checksum(class_id, total.tobytes()), total.tobytes()
+    return class_id, count, row_checksum(class_id, total.tobytes()), total.tobytes()
 
 
 def _connected(path: Path, access: Access, durability: str) -> sqlite3.Connection:
     """A connection to a store in today's format; one of an older siesta is brought to it."""
-    connection = schema.connect(path / _DATABASE, access == "read", DURABILITIES[durability])
+    connection = schema.connect(path / schema.DATABASE, access == "read", DURABILITIES[durability])
     try:
         if not schema.check_format(connection, path):
             if access == "read":
@@ -866,8 +881,3 @@ def _connected(path: Path, access: Access, durability: str) -> sqlite3.Connectio
         connection.close()
         raise
     return connection
-
-
-def _checksum(row_id: int, data: bytes) -> int:
-    """Starts from the id, so that data under a wrong id are noticed too."""
-    return zlib.crc32(data, row_id & 0xFFFFFFFF)
