@@ -56,9 +56,10 @@ class Confidence:
     @classmethod
     def from_state(cls, state: Mapping[str, Any] | None) -> Confidence:
         """What `state` gave; one that knows nothing, of None."""
-        if state is None:
-            return cls(1.0, (), ())
-        return cls(state["temperature"], tuple(state["right"]), tuple(state["wrong"]))
+        try:
+            return cls(1.0, (), ()) if state is None else cls(**{name: _read(state[name]) for name in _NAMES})
+        except (KeyError, TypeError):
+            return cls(1.0, (), ())  # reports are not vouched for
 
     def state(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -87,6 +88,13 @@ class Confidence:
             if errors <= error_rate * given:
                 return float(score)
         return 1.0
+
+
+_NAMES = ("temperature", "right", "wrong")
+
+
+def _read(value: Any) -> Any:
+    return tuple(map(float, value)) if isinstance(value, (list, tuple)) else float(value)
 
 
 def _softmax(logits: Scores) -> Scores:

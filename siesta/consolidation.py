@@ -84,7 +84,7 @@ class Consolidation:
 
     def _confidence(self, head: Head) -> Confidence:
         """How held-out samples are answered with the top as it is and a head."""
-        ids, classes = self.store.held_out(self.newest)
+        ids, classes = self.store.samples.held_out(self.newest)
         logits, rows = [np.zeros((0, len(head)), np.float32)], [np.zeros(0, np.int64)]
         for start in range(0, len(ids), _EMBEDDED_AT_ONCE):
             some = slice(start, start + _EMBEDDED_AT_ONCE)

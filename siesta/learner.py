@@ -366,7 +366,7 @@ class Siesta:
 
     def known_keys(self, keys: Iterable[int]) -> set[int]:
         """Those of the keys under which something was learned already."""
-        return set(self._store.known_keys(keys))
+        return set(self._store.samples.known_keys(keys))
 
     def predict_one(
         self, image: ImageLike, top: int = 5, *, threshold: float | None = None, error_rate: float | None = None
@@ -544,13 +544,13 @@ class Siesta:
     def rename(self, label: str, new: str) -> None:
         """Gives a class another name."""
         with self._changing():
-            self._store.rename(label, new)
+            self._store.changes.rename(label, new)
 
     def merge(self, label: str, into: str) -> None:
         """Makes one class of two: what was taught as `label` was `into` all along."""
         gone, stays = (self._store.class_named(some).id for some in (label, into))
         with self._changing():
-            self._store.merge(label, into, _heads(lambda head: head.merged(gone, stays)))
+            self._store.changes.merge(label, into, _heads(lambda head: head.merged(gone, stays)))
 
     def forget(self, label: str) -> None:
         """Forgets a class: its samples, its means, its place in every generation that is kept.
@@ -559,24 +559,24 @@ class Siesta:
         """
         gone = self._store.class_named(label).id
         with self._changing():
-            self._store.forget_class(label, _heads(lambda head: head.without(gone)))
+            self._store.changes.forget_class(label, _heads(lambda head: head.without(gone)))
 
     def forget_sample(self, sample_id: int) -> None:
         """Forgets one sample, by the id that `learn_one` returned."""
         with self._changing():
             codes, heads = self._sample(sample_id)
-            self._store.forget_sample(sample_id, self.pipeline.features(codes)[0], heads)
+            self._store.changes.forget_sample(sample_id, self.pipeline.features(codes)[0], heads)
 
     def correct(self, sample_id: int, label: str) -> int:
         """Teaches a sample anew under another label, in the place of the old one; returns its new id."""
         with self._changing():
             codes, heads = self._sample(sample_id)
             sample = NewSample(label, codes.tobytes(), self.pipeline.features(codes)[0])
-            return self._store.correct(sample_id, sample, heads).id
+            return self._store.changes.correct(sample_id, sample, heads)
 
     def _sample(self, sample_id: int) -> tuple[Codes, Edit]:
         """Codes of a stored sample, and what becomes of heads that have it inside."""
-        class_id = self._store.class_of_sample(sample_id)
+        class_id = self._store.samples.class_of(sample_id)
         _, codes = self._store.get(np.array([sample_id], dtype=np.int64))
 
         def without_it(generation: Generation, state: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -597,7 +597,7 @@ class Siesta:
         Returns:
             How many samples were made of their pictures.
         """
-        ids = self._store.memory_ids()
+        ids = self._store.samples.ids()
 
         def codes() -> Iterator[tuple[Ids, Codes]]:
             for start in range(0, len(ids), _AT_ONCE):
@@ -680,7 +680,7 @@ class Siesta:
             },
             "codec": {"name": settings["codec"], "relative_error": settings["codec_error"], **self._drift()},
             "sleeps": store.generations.reports(),
-            "changes": store.audit(),
+            "changes": store.changes.audit(),
         }
 
 

@@ -60,7 +60,7 @@ def _originals(learner: Siesta, base: Path) -> dict[int, Path]:
     for path, label in files:
         try:
             learner.read(path)
-            originals |= dict.fromkeys(learner.store.known_keys([key_of(path, label)]).values(), path)
+            originals |= dict.fromkeys(learner.store.samples.known_keys([key_of(path, label)]).values(), path)
         except BadInput:
             continue
     return originals

@@ -72,7 +72,7 @@ def change(path: Path, *commands: str) -> None:
 
 def codes_of(path: Path) -> dict[int, bytes]:
     with contextlib.closing(Store.open(path, "read")) as store:
-        ids = np.sort(store.draw(1000, np.random.default_rng(0))[0])
+        ids = np.sort(store.samples.draw(1000, np.random.default_rng(0))[0])
         present, codes = store.get(ids)
         assert present.all()
         return dict(zip(ids.tolist(), map(bytes, codes), strict=True))

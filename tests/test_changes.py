@@ -67,7 +67,7 @@ def test_a_new_name_is_a_new_name_and_no_more(learner: Siesta) -> None:
         learner.rename("red", "scarlet")
     with pytest.raises(BadInput):
         learner.rename("green", "")
-    assert [entry["what"] for entry in learner.store.audit()] == ["rename"]
+    assert [entry["what"] for entry in learner.store.changes.audit()] == ["rename"]
 
 
 def test_merged_awake_it_is_as_if_taught_so(learner: Siesta) -> None:
@@ -149,10 +149,10 @@ def test_a_corrected_sample_is_as_if_taught_so(learner: Siesta) -> None:
     assert again > wrong
     other = fresh([*LESSON, ("grey", 3)])
     assert_alike(learner, other)
-    assert learner.store.audit()[-1]["what"] == "correct"
+    assert learner.store.changes.audit()[-1]["what"] == "correct"
     learner.sleep(updates=24, batch_size=8)
     moved = learner.correct(again, "red")
-    assert learner.store.class_of_sample(moved) == 1
+    assert learner.store.samples.class_of(moved) == 1
     assert [entry["label"] for entry in learner.info()["classes"]] == ["red", "green", "blue"]
     other.close()
 

@@ -154,7 +154,7 @@ def experienced(tmp_path: Path) -> Iterator[Siesta]:
 
 def test_five_of_a_class_are_held_out_and_never_rehearsed(experienced: Siesta) -> None:
     store = experienced.store
-    ids, classes = store.held_out(80)
+    ids, classes = store.samples.held_out(80)
     assert np.bincount(classes).tolist() == [0, 5, 5]
     assert ids.tolist() == [2 * number - side for number in (20, 24, 28, 32, 36) for side in (1, 0)]
     assert not set(ids.tolist()) & set(store.memory().ids.tolist())

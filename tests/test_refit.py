@@ -29,7 +29,7 @@ def test_samples_of_the_folder_are_made_of_their_pictures(photos: Path, tmp_path
         learner.learn_one(files[3][0], files[3][1])
         before = learner.predict_one(files[0][0])
         assert reader.predict_one(files[0][0]) == before
-        held, _ = learner.store.held_out(10**6)
+        held, _ = learner.store.samples.held_out(10**6)
         assert len(held)
         found = refit(learner, photos)
         assert (found.samples, found.from_pictures) == (82, 80)
@@ -45,7 +45,7 @@ def test_samples_of_the_folder_are_made_of_their_pictures(photos: Path, tmp_path
         z = learner.pipeline.features(learner.store.get(np.array([82]))[1])[0]
         np.testing.assert_allclose(recent.total, z, rtol=1e-4, atol=1e-5)
         answers = learner.predict_one(files[0][0])
-        assert learner.store.audit()[-1]["what"] == "refit"
+        assert learner.store.changes.audit()[-1]["what"] == "refit"
         assert learner.store.drift() == (0, 0.0)
     with Siesta.open(path) as again:
         assert again.predict_one(files[0][0]) == answers

@@ -64,7 +64,7 @@ class Online(Generic[S]):
     def recall(self, count: int, rng: np.random.Generator) -> tuple[Codes, npt.NDArray[np.int64]]:
         """Distinct samples of the buffer, all alike likely: codes (B, code_bytes) and rows (B,)."""
         store = self._home.store
-        ids, class_ids = store.draw(count, rng)
+        ids, class_ids = store.samples.draw(count, rng)
         rows = np.searchsorted([record.id for record in store.classes()], class_ids)
         return store.get(ids)[1], rows
 

@@ -322,12 +322,12 @@ def test_get_keeps_the_order_asked_for_with_repeats_and_without_the_gone(store: 
 
 def test_draws_are_distinct_stored_samples_with_their_classes() -> None:
     store = make_store(capacity=9)
-    assert [len(column) for column in store.draw(3, np.random.default_rng(0))] == [0, 0]
+    assert [len(column) for column in store.samples.draw(3, np.random.default_rng(0))] == [0, 0]
     store.add([sample(LABELS[number % 5 % 3], number) for number in range(40)])  # most of them are gone again
     memory = store.memory()
     owners = dict(zip(memory.ids.tolist(), memory.classes.tolist(), strict=True))
     for count in (0, 1, 4, 9, 20):
-        ids, classes = store.draw(count, np.random.default_rng(count))
+        ids, classes = store.samples.draw(count, np.random.default_rng(count))
         assert len(set(ids.tolist())) == len(ids) == min(count, 9)
         assert [owners[sample_id] for sample_id in ids.tolist()] == classes.tolist()
 
@@ -335,21 +335,23 @@ def test_draws_are_distinct_stored_samples_with_their_classes() -> None:
 def test_all_samples_are_drawn_alike_whatever_the_size_of_their_class() -> None:
     store = make_store(capacity=12)
     store.add([sample(label, number) for number, label in enumerate(["ant"] * 7 + ["bee"] * 4 + ["cat"])])
-    drawn = np.concatenate([store.draw(3, np.random.default_rng(seed))[0] for seed in range(800)])
+    drawn = np.concatenate([store.samples.draw(3, np.random.default_rng(seed))[0] for seed in range(800)])
     counts = np.bincount(drawn, minlength=13)[1:]
     assert counts.sum() == 2400
     assert ((counts - 200) ** 2 / 200).sum() < 24.7  # the 99 % quantile of chi-square with 11 degrees of freedom
-    first = np.bincount([store.draw(3, np.random.default_rng(seed))[0][0] for seed in range(1200)], minlength=13)[1:]
+    first = np.bincount(
+        [store.samples.draw(3, np.random.default_rng(seed))[0][0] for seed in range(1200)], minlength=13
+    )[1:]
     assert ((first - 100) ** 2 / 100).sum() < 24.7  # in random order, too
 
 
 def test_a_draw_hangs_on_the_generator_and_the_contents_alone(tmp_path: Path) -> None:
     store = make_store(tmp_path / "store", capacity=6)
     store.add([sample(LABELS[number % 3], number) for number in range(30)])
-    drawn = [store.draw(4, np.random.default_rng(seed))[0].tolist() for seed in range(5)]
+    drawn = [store.samples.draw(4, np.random.default_rng(seed))[0].tolist() for seed in range(5)]
     store.close()
     store = Store.open(tmp_path / "store")
-    assert [store.draw(4, np.random.default_rng(seed))[0].tolist() for seed in range(5)] == drawn
+    assert [store.samples.draw(4, np.random.default_rng(seed))[0].tolist() for seed in range(5)] == drawn
 
 
 def test_a_sample_that_was_lost_is_damage(tmp_path: Path) -> None:
@@ -360,7 +362,7 @@ def test_a_sample_that_was_lost_is_damage(tmp_path: Path) -> None:
         connection.execute("DELETE FROM samples WHERE id = 1")
     connection.close()
     with pytest.raises(Damaged, match="has lost a sample"):
-        Store.open(tmp_path / "store").draw(2, np.random.default_rng(0))
+        Store.open(tmp_path / "store").samples.draw(2, np.random.default_rng(0))
 
 
 def test_getting_nothing_gives_nothing(store: Store) -> None:
@@ -378,15 +380,15 @@ def test_a_failing_add_leaves_nothing_behind(store: Store, broken: NewSample) ->
     with pytest.raises((BadInput, ValueError)):
         store.add([sample("bee", 6, key=6), sample("ant", 7, key=7), broken, sample("cat", 8, key=8)])
     assert everything(store) == before
-    assert set(store.known_keys(range(9))) == set(range(5))
+    assert set(store.samples.known_keys(range(9))) == set(range(5))
     assert store.add([sample("bee", 6)]) == [Stored(6, 2)]
 
 
 def test_keys_outlive_their_samples(store: Store) -> None:
     store.add([sample("ant", number, key=number - 10) for number in range(20)])
     assert len(store) == 5
-    assert set(store.known_keys(range(-30, 30))) == set(range(-10, 10))
-    assert not store.known_keys([-(2**63), 2**63 - 1])
+    assert set(store.samples.known_keys(range(-30, 30))) == set(range(-10, 10))
+    assert not store.samples.known_keys([-(2**63), 2**63 - 1])
 
 
 def test_labels_in_another_spelling_are_the_same_class(store: Store) -> None:
@@ -431,6 +433,8 @@ def test_a_store_of_format_1_is_brought_to_todays(tmp_path: Path) -> None:
         ALTER TABLE samples DROP COLUMN held;
         ALTER TABLE generations DROP COLUMN since;
         DROP TABLE in_use;
+        DROP TABLE audit;
+        DROP TABLE drift;
         PRAGMA user_version = 1;
         """
     )
