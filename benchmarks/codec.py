@@ -27,9 +27,11 @@ def run() -> Iterator[Row]:
     quantizer = faiss.ProductQuantizer(80, 8, 8)
     faiss.copy_array_to_vector(found[0]["centroids"].numpy().ravel(), quantizer.centroids)
     rotation = found[0]["rotation"].numpy()
+    threads = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(1)  # a thread each: two pools in one process would wait for each other
     with one_torch_thread():
         yield from _compared(codec, quantizer, rotation)
+    faiss.omp_set_num_threads(threads)
 
 
 def _compared(codec: OPQ, quantizer: Any, rotation: npt.NDArray[np.float32]) -> Iterator[Row]:
