@@ -9,14 +9,12 @@ from operator import attrgetter
 from scripts.measured import ROOT, table
 from siesta.experiment.metrics import Spread
 from siesta.experiment.report.groups import Group, compared
-from siesta.experiment.report.paper import printed_beside
 from siesta.experiment.report.runs import KS, Run, read_results
 from siesta.methods import METHODS
 
-__all__ = ["class_means", "full", "groups_of", "headline_methods", "search", "small", "study"]
+__all__ = ["class_means", "search", "small"]
 
-_SMALL = "cub200/cub200_small"
-_FULL = "cub200/cub200"
+_COSTS = ("updates", "MB", "TFLOPs")
 
 
 @cache
@@ -25,10 +23,9 @@ def runs_of(folder: str) -> list[Run]:
     return read_results([ROOT / "results" / folder]).runs
 
 
-def groups_of(folder: str, order: str | None = None) -> list[Group]:
-    """Methods over seeds, on one order or on all."""
-    groups = [group for comparison in compared(runs_of(folder)) for group in comparison.groups()]
-    return [group for group in groups if order in (None, group.order)]
+def groups_of(folder: str) -> list[Group]:
+    """Methods on their orders, over seeds."""
+    return [group for comparison in compared(runs_of(folder)) for group in comparison.groups()]
 
 
 def class_means() -> str:
@@ -70,34 +67,9 @@ def search() -> str:
     return f"{table(header, body)}\n\n`siesta run configs/studies/search.toml`, {_days(runs)}."
 
 
-def headline_methods() -> str:
-    """The paper's protocol, class after class, beside what the paper printed."""
-    return _methods(groups_of(_FULL, "class_incremental"))
-
-
-def full() -> str:
-    """The paper's protocol on all orders."""
-    return _by_order(groups_of(_FULL))
-
-
 def small() -> str:
     """The small protocol on all orders."""
-    return _by_order(groups_of(_SMALL))
-
-
-def study(name: str, *of_small: str) -> str:
-    """Variants of SIESTA on the small protocol, below methods of the protocol itself."""
-    own = groups_of(f"cub200/{name}")
-    groups = [group for group in groups_of(_SMALL, "class_incremental") if group.label in of_small] + own
-    body = []
-    for group in groups:
-        label = group.label if group.order == "class_incremental" else group.order
-        body.append([label, str(len(group.runs)), *_accuracies(group), _gains(group), *_costs(group)])
-    header = ["variant", "seeds", "top-1 mu / alpha", "top-5 mu / alpha", "gains of sleeps, top-1", *_COSTS]
-    return f"{table(header, body)}\n\n{_note(own)}"
-
-
-_COSTS = ("updates", "MB", "TFLOPs")
+    return _by_order(groups_of("cub200/cub200_small"))
 
 
 def _by_order(groups: list[Group]) -> str:
@@ -106,14 +78,9 @@ def _by_order(groups: list[Group]) -> str:
 
 
 def _methods(groups: list[Group]) -> str:
-    body, printed = [], any(printed_beside(group) for group in groups)
-    for group in groups:
-        paper = printed_beside(group)
-        beside = [f"{paper.mu or '-'} / {paper.alpha}" if paper else ""] if printed else []
-        cells = [group.label, str(len(group.runs)), *_accuracies(group), *beside]
-        body.append([*cells, _gains(group), *_costs(group)])
-    header = ["method", "seeds", "top-1 mu / alpha", "top-5 mu / alpha", *(["paper's top-5"] if printed else [])]
-    return f"{table([*header, 'gains of sleeps, top-1', *_COSTS], body)}\n\n{_note(groups)}"
+    body = [[group.label, str(len(group.runs)), *_accuracies(group), _gains(group), *_costs(group)] for group in groups]
+    header = ["method", "seeds", "top-1 mu / alpha", "top-5 mu / alpha", "gains of sleeps, top-1", *_COSTS]
+    return f"{table(header, body)}\n\n{_note(groups)}"
 
 
 def _accuracies(group: Group) -> list[str]:

@@ -9,14 +9,14 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from scripts.experiments import class_means, small
+from scripts.experiments import class_means, search, small
 from scripts.measured import ROOT, bench, birds, demo, headlines, rows_of
 from siesta.demo import Step, draw
 
 SECTIONS: dict[str, dict[str, Callable[[], str]]] = {
     "README.md": {"demo": demo, "birds": birds, "headlines": headlines},
     "docs/performance.md": {"bench": bench},
-    "docs/results.md": {"class_means": class_means, "small": small},
+    "docs/results.md": {"class_means": class_means, "search": search, "small": small},
 }
 
 

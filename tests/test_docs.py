@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from siesta.experiment import load_config
+
 ROOT = Path(__file__).parent.parent
 RESULTS = sorted((ROOT / "results").rglob("*.jsonl"))
 
@@ -27,3 +29,27 @@ def test_every_result_says_where_it_comes_from(path: Path) -> None:
     for row in rows:
         kind = "schema" if path.name == "rows.jsonl" else "bench"  # an archived run, or anything else
         assert {kind, "config", "date", "commit", "machine"} <= set(row)
+
+
+OURS = sorted((ROOT / "configs").glob("*.toml")) + sorted((ROOT / "configs" / "studies").glob("*.toml"))
+
+
+@pytest.mark.parametrize("path", OURS, ids=lambda path: path.stem)
+def test_every_config_is_right(path: Path) -> None:
+    config = load_config(path)
+    assert config.name == path.stem
+    assert f"siesta run {path.relative_to(ROOT)} --set data.path=CUB_200_2011" in path.read_text("utf-8")
+
+
+def test_the_settings_of_the_small_protocol_are_those_that_the_search_found() -> None:
+    config = load_config(ROOT / "configs" / "cub200_small.toml")
+    chosen = {method.kind: method.settings for method in config.methods}
+    best: dict[str, tuple[float, float]] = {}
+    for path in sorted((ROOT / "results" / "cub200" / "search").glob("*/rows.jsonl")):
+        last = json.loads(path.read_text("utf-8").splitlines()[-1])
+        value = last["settings"]["shrinkage" if last["kind"] == "slda" else "rate"]
+        best[last["kind"]] = max(best.get(last["kind"], (0.0, 0.0)), (last["top1"], -value))
+    for kind, (_, value) in best.items():
+        settings = chosen[kind].model_dump()
+        found = settings["shrinkage" if kind == "slda" else "rate"]
+        assert (0.005 if found is None else found) == -value, kind  # the network's own, for batches of 32

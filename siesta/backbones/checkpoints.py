@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import pickle
 import re
+import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
@@ -57,15 +57,23 @@ def read_checkpoint(path: Path) -> tuple[dict[str, Tensor], list[str]]:
 
 def _content(path: Path) -> Any:
     try:
-        if path.suffix == ".safetensors":
+        if _is_safetensors(path):
             return load_file(path)
-        return torch.load(path, map_location="cpu", weights_only=True)
+        with path.open("rb") as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what torch thinks of a file that it then refuses
+            return torch.load(file, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         raise BadInput(
             f"{path} is not a file of plain tensors, and nothing else is run here: save only a state_dict() in it"
         ) from error
-    except (SafetensorError, OSError, RuntimeError, EOFError, ValueError, KeyError) as error:
+    except Exception as error:  # torch's reader meets anything with any exception
         raise BadInput(f"{path} is not a readable file of weights: get it again, or save it again") from error
+
+
+def _is_safetensors(path: Path) -> bool:
+    """Whatever it is called: the length of a header in eight bytes, then the header, as JSON."""
+    with path.open("rb") as file:
+        return file.read(9)[8:] == b"{"
 
 
 def fill(network: nn.Sequential, path: Path, layouts: Iterable[Layout]) -> tuple[str, ...]:
@@ -106,7 +114,7 @@ def _faults(found: Mapping[str, Tensor], state: Mapping[str, Tensor], names: Map
     odd = [
         names[name]
         for name, tensor in found.items()
-        if tensor.layout != torch.strided or not tensor.is_floating_point()
+        if tensor.layout != torch.strided or tensor.is_meta or not tensor.is_floating_point()
     ]
     if odd:
         return [f"not plain floating-point tensors: {_some(odd)}"]
@@ -118,7 +126,7 @@ def _faults(found: Mapping[str, Tensor], state: Mapping[str, Tensor], names: Map
     kinds = {
         "missing": [theirs for name, theirs in names.items() if name not in found],
         "of another shape": misshaped,
-        "not finite": [names[name] for name, tensor in found.items() if not tensor.isfinite().all()],
+        "not finite": [names[name] for name, tensor in found.items() if not tensor.float().isfinite().all()],
     }
     return [f"{kind}: {_some(tensors)}" for kind, tensors in kinds.items() if tensors]
 

@@ -131,6 +131,14 @@ FAULTS: dict[str, tuple[Callable[[Tensors], object], str]] = {
         lambda tensors: tensors | {"bn1.bias": torch.full((64,), float("nan"))},
         r"not finite: bn1\.bias$",
     ),
+    "not finite in 32 bits": (
+        lambda tensors: tensors | {"bn1.bias": torch.full((64,), 1e300, dtype=torch.float64)},
+        r"not finite: bn1\.bias$",
+    ),
+    "without numbers": (
+        lambda tensors: tensors | {"bn1.bias": torch.empty(64, device="meta")},
+        r"not plain floating-point tensors: bn1\.bias$",
+    ),
     "negative": (
         lambda tensors: tensors | {"bn1.running_var": torch.linspace(-1e-6, 1, 64)},
         r"does not fit this network: negative variances: bn1\.running_var$",
@@ -165,8 +173,14 @@ def test_a_faulty_file_is_refused_in_one_sentence_with_names(fault: str, tmp_pat
     assert str(tmp_path / "faulty.pth") in str(refusal.value) and "\n" not in str(refusal.value)
 
 
+NO_WEIGHTS = (
+    *(b"", b"no weights at all", b"PK\x03\x04 cut off", b"a,b\n1,2\n", b"\0" * 99, b"12345678{}"),
+    *(b".", b"\x80\x02}K\x01s.", b"\x80\x09.", b"}q\x00X"),  # what an unpickler trips over in its own ways
+)
+
+
 @pytest.mark.parametrize("file", ["weights.pth", "weights.safetensors"])
-@pytest.mark.parametrize("content", [b"", b"no weights at all", b"PK\x03\x04 cut off"])
+@pytest.mark.parametrize("content", NO_WEIGHTS)
 def test_what_is_no_file_of_weights_is_refused(file: str, content: bytes, tmp_path: Path) -> None:
     (tmp_path / file).write_bytes(content)
     with pytest.raises(BadInput, match=re.escape(f"{tmp_path / file} is not a ")):
@@ -208,3 +222,13 @@ def test_the_other_norm_is_noticed(tmp_path: Path) -> None:
         make_backbone("resnet18", weights=tmp_path / "gn.safetensors")
     ignored = make_backbone("resnet18_gn", weights=tmp_path / "bn.safetensors").ignored
     assert len(ignored) == 14 and all(name.endswith(("running_mean", "running_var")) for name in ignored)
+
+
+def test_a_file_is_what_is_in_it_whatever_it_is_called(tmp_path: Path) -> None:
+    network = make_backbone("mobilenet_v2", weights=RANDOM)
+    save_checkpoint(network, tmp_path / "weights.pt")
+    torch.save(load_file(tmp_path / "weights.pt"), tmp_path / "weights.safetensors")
+    for name in ("weights.pt", "weights.safetensors"):
+        again = make_backbone("mobilenet_v2", weights=tmp_path / name)
+        for one, other in zip(network.top.parameters(), again.top.parameters(), strict=True):
+            assert torch.equal(one, other)
