@@ -1,8 +1,9 @@
-"""The memory at 10 K, 100 K and 1.28 M samples: planning, adding with eviction, bytes, RSS."""
+"""The memory at 10 K, 100 K and 1.28 M samples: planning, adding with eviction, opening, sleeping, bytes, RSS."""
 
 from __future__ import annotations
 
 import json
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -14,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.measure import Row, row
-from siesta.learner import Siesta
+from siesta.learner import IN_MEMORY, Siesta
 from siesta.policies import BalancedUniform
 from siesta.sleep import batches
 from siesta.store import NewSample, Store
@@ -24,7 +25,7 @@ __all__ = ["SIZES", "run"]
 SIZES = (10_000, 100_000, 1_280_000)
 _CLASS_SIZE = 1280  # samples a class, as in ImageNet: a larger memory has more classes
 _SAMPLE_BYTES = 1568 + 32
-_FEATURES = 1280
+_FEATURES, _BATCH = 1280, 64
 
 
 def run(sizes: tuple[int, ...] = SIZES) -> Iterator[Row]:
@@ -38,7 +39,7 @@ def run(sizes: tuple[int, ...] = SIZES) -> Iterator[Row]:
             path = Path(folder) / f"{size}.siesta"
             Siesta.create(path, memory=size * _SAMPLE_BYTES).close()
             store = Store.open(path)
-            _fill(store, size)
+            _fill(store, size, _classes(size))
             planning.append(_plan(store, size) / size)
             adding.append(_add(store))
             yield row("plan_seconds", planning[-1] * size, "s", "< 2 at 1.28 M" if size >= 10**6 else "", samples=size)
@@ -47,9 +48,16 @@ def run(sizes: tuple[int, ...] = SIZES) -> Iterator[Row]:
             yield row("disk_bytes", (path / "store.sqlite").stat().st_size / size, "bytes/sample", samples=size)
         yield row("plan_flatness", max(planning) / min(planning), "x", "<= 2", sizes=sizes)
         yield row("add_flatness", max(adding) / min(adding), "x", "<= 2", sizes=sizes)
-        nothing = _peak_rss(empty, "open")
+        yield row(
+            "sleep_store_over_ram", _sleep_over_ram(path, sizes[-1]), "x", ">= 0.9", samples=sizes[-1], batch=_BATCH
+        )
+        seconds, nothing = _process(empty, "open")
+        yield row("open_seconds", seconds, "s", samples=0)
         for mode in ("open", "plan", "read_all"):
-            growth = (_peak_rss(path, mode) - nothing) / 1e6
+            seconds, peak = _process(path, mode)
+            if mode == "open":
+                yield row("open_seconds", seconds, "s", "< 1", samples=sizes[-1])
+            growth = (peak - nothing) / 1e6
             yield row(f"rss_growth_{mode}", growth, "MB", "<= 2100" if mode == "read_all" else "", samples=sizes[-1])
 
 
@@ -60,9 +68,9 @@ def _samples(count: int, classes: int, seed: int) -> list[NewSample]:
     return [NewSample(f"class {label}", rng.bytes(1568), feature) for label in labels]
 
 
-def _fill(store: Store, size: int) -> None:
+def _fill(store: Store, size: int, classes: int) -> None:
     for start in range(0, size, 10_000):
-        store.add(_samples(min(10_000, size - start), _classes(size), seed=start))
+        store.add(_samples(min(10_000, size - start), classes, seed=start))
 
 
 def _classes(size: int) -> int:
@@ -89,14 +97,37 @@ def _add(store: Store, count: int = 3000) -> float:
     return float(np.median(times))
 
 
-def _peak_rss(path: Path, mode: str) -> int:
-    """Peak resident bytes of a process that opens a learner and does `mode`."""
+def _sleep_over_ram(path: Path, size: int) -> float:
+    """Updates a second from a large store on disk over those from a small one in RAM, with as many classes."""
+    in_ram = Siesta.create(IN_MEMORY, memory=10_000 * _SAMPLE_BYTES)
+    _fill(in_ram.store, 10_000, _classes(size))
+    with Siesta.open(path) as on_disk:
+        rates: tuple[list[float], list[float]] = ([], [])
+        for _ in range(4):
+            for learner, own in zip((on_disk, in_ram), rates, strict=True):
+                own.append(_rate(learner))
+    return statistics.median(rates[0][1:]) / statistics.median(rates[1][1:])  # the first warms up
+
+
+def _rate(learner: Siesta) -> float:
+    seen: list[float] = []
+    learner.sleep(
+        updates=4 * _BATCH, batch_size=_BATCH, rate=1e-6, on_progress=lambda some: seen.append(some.updates_per_second)
+    )
+    return seen[-1]
+
+
+def _process(path: Path, mode: str) -> tuple[float, int]:
+    """Seconds that opening took, and peak resident bytes, of a process that opens a learner and does `mode`."""
     command = [sys.executable, "-m", "benchmarks.store", str(path), mode]
-    return int(json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
+    seconds, peak = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return seconds, peak
 
 
 def _child(path: str, mode: str) -> None:
+    start = time.perf_counter()
     learner = Siesta.open(path, read_only=True)
+    seconds = time.perf_counter() - start
     if mode != "open":
         memory = learner._store.memory()
         picks = batches(BalancedUniform().picks(memory, np.random.default_rng(0)), 64, len(memory.ids))
@@ -104,7 +135,7 @@ def _child(path: str, mode: str) -> None:
             learner._store.get(ids)
     # not getrusage: its maximum is inherited from the process that started this one
     (peak,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
-    print(json.dumps(int(peak.split()[1]) * 1024))
+    print(json.dumps((seconds, int(peak.split()[1]) * 1024)))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
@@ -25,7 +26,15 @@ from siesta.store import Store
 __all__ = ["Consolidation"]
 
 _EMBEDDED_AT_ONCE = 256
-_PLAN = 2  # purpose number of the random stream that a policy draws from
+_PLAN, _JUDGES = (
+    2,
+    3,
+)  # purpose numbers of the random streams: what a policy draws, which held-out samples are asked about
+_MOST_JUDGES, _JUDGED_AT_ONCE = 512, 32
+_JUDGING = 0.1  # share of a time budget after which no more of them are asked about before it, and so after it
+
+Judges = tuple[Ids, npt.NDArray[np.int32]]
+"""Ids (B,) and class ids (B,) of held-out samples."""
 
 
 @dataclass
@@ -70,11 +79,16 @@ class Consolidation:
         memory = self.store.memory(self.newest)
         if not len(memory.ids):
             raise BadInput("there is nothing to sleep on: teach something first")
+        start, left = time.monotonic(), self.budget
+        longest = None if left.seconds is None else _JUDGING * left.seconds
+        before, judges = self._judged(self.head, self._judges(), longest)
+        if left.seconds is not None:  # as long as that took, it will take again
+            left = replace(left, seconds=max(left.seconds - (time.monotonic() - start), 0.001))
         top = copy.deepcopy(self.pipeline.backbone.top).to(self.pipeline.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
-        result = self._rehearsed(memory, top)
-        before, changed = self._confidence(self.head), _change(self.pipeline.backbone.top, top)
+        result = self._rehearsed(memory, top, left)
+        changed = _change(self.pipeline.backbone.top, top)
         self.pipeline.load_top(top.state_dict())
-        after = self._confidence(result.head)
+        after, _ = self._judged(result.head, judges)
         report = self._report(memory, result, changed, before, after)
         tensors = {"top": top.state_dict(), "head": result.head.state()}
         number = self.store.add_generation(tensors, self.newest, report.as_dict())
@@ -82,20 +96,36 @@ class Consolidation:
             self.store.use_generation(number, CatchUp(self.pipeline.features, result.head), result.rehearsed)
         return report
 
-    def _confidence(self, head: Head) -> Confidence:
-        """How held-out samples are answered with the top as it is and a head."""
+    def _judges(self) -> Judges:
+        """Held-out samples in random order, not too many."""
         ids, classes = self.store.samples.held_out(self.newest)
+        order = np.random.default_rng((self.settings.seed, _JUDGES)).permutation(len(ids))[:_MOST_JUDGES]
+        return ids[order], classes[order]
+
+    def _judged(self, head: Head, judges: Judges, longest: float | None = None) -> tuple[Confidence, Judges]:
+        """How held-out samples are answered with the top as it is and a head.
+
+        Args:
+            head: To go with it.
+            judges: All of them; or, if it takes longer than so many seconds, the first ones.
+            longest: That many seconds, if there is a limit.
+
+        Returns:
+            That, and who was asked.
+        """
+        (ids, classes), done, start = judges, 0, time.monotonic()
         logits, rows = [np.zeros((0, len(head)), np.float32)], [np.zeros(0, np.int64)]
-        for start in range(0, len(ids), _EMBEDDED_AT_ONCE):
-            some = slice(start, start + _EMBEDDED_AT_ONCE)
+        while done < len(ids) and (not done or longest is None or time.monotonic() - start < longest):
+            some = slice(done, done + _JUDGED_AT_ONCE)
             present, codes = self.store.get(ids[some])
             if len(codes):
                 features = torch.from_numpy(self.pipeline.features(codes))
                 logits.append(cosine_logits(features, head.weights(), head.scale).numpy())
                 rows.append(np.searchsorted(head.class_ids.numpy(), classes[some][present]))
-        return Confidence.of(np.concatenate(logits), np.concatenate(rows))
+            done += _JUDGED_AT_ONCE
+        return Confidence.of(np.concatenate(logits), np.concatenate(rows)), (ids[:done], classes[:done])
 
-    def _rehearsed(self, memory: Memory, top: nn.Sequential) -> Rehearsal:
+    def _rehearsed(self, memory: Memory, top: nn.Sequential, budget: Budget) -> Rehearsal:
         rows = rows_of_samples(memory, self.head)
 
         def embed(ids: Ids) -> Iterator[Embedded]:
@@ -118,7 +148,7 @@ class Consolidation:
             self.head,
             picks,
             load,
-            self.budget,
+            budget,
             self.settings,
             self.on_progress,
             self.augment,

@@ -5,9 +5,14 @@ Everything else that escapes is a bug. `exit_code` is what the command line ends
 
 
 class SiestaError(Exception):
-    """A failure that its reader can act on."""
+    """A failure that its reader can act on.
+
+    Attributes:
+        safe: How many samples of a `learn_many` were stored before it failed, and stay so; None elsewhere.
+    """
 
     exit_code = 1
+    safe: int | None = None
 
 
 class BadInput(SiestaError):

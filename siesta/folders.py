@@ -33,16 +33,13 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Answer:
-    """The five best labels for one file (none when it was unreadable), and the right one.
-
-    `known` is False where the learner was too unsure to answer.
-    """
+    """The five best labels for one file (none when it was unreadable), the right one, and the score of the best."""
 
     path: Path
     label: str
     top: tuple[str, ...]
     reason: str = ""
-    known: bool = True
+    score: float = 0.0
 
 
 def teach(learner: Siesta, files: Iterable[tuple[Path, str]]) -> Iterator[Outcome]:
@@ -68,8 +65,8 @@ def teach(learner: Siesta, files: Iterable[tuple[Path, str]]) -> Iterator[Outcom
         yield from outcomes
 
 
-def ask(learner: Siesta, files: Iterable[tuple[Path, str]], threshold: float | None = None) -> Iterator[Answer]:
-    """Asks about labelled files; below a threshold, answers are not known."""
+def ask(learner: Siesta, files: Iterable[tuple[Path, str]]) -> Iterator[Answer]:
+    """Asks about labelled files."""
     for group in groups(files, _FILES_AT_ONCE):
         pixels: dict[Path, Pixels] = {}
         reasons: dict[Path, str] = {}
@@ -78,11 +75,11 @@ def ask(learner: Siesta, files: Iterable[tuple[Path, str]], threshold: float | N
                 pixels[path] = learner.read(path)
             except BadInput as error:
                 reasons[path] = str(error)
-        answers = dict(zip(pixels, learner.predict_many(pixels.values(), _TOP, threshold=threshold), strict=True))
+        answers = dict(zip(pixels, learner.predict_many(pixels.values(), _TOP), strict=True))
         for path, label in group:
             found = answers.get(path)
             top = () if found is None else tuple(name for name, _ in found.top)
-            yield Answer(path, clean_label(label), top, reasons.get(path, ""), found is None or found.known)
+            yield Answer(path, clean_label(label), top, reasons.get(path, ""), 0.0 if found is None else found.score)
 
 
 def score(answers: Iterable[Answer]) -> dict[str, Any]:
@@ -95,17 +92,17 @@ def score(answers: Iterable[Answer]) -> dict[str, Any]:
     return {**_accuracies(everything), "per_class": {label: _accuracies(some) for label, some in by_class.items()}}
 
 
-def rejections(answers: Iterable[Answer], taught: Container[str]) -> dict[str, Any]:
+def rejections(answers: Iterable[Answer], taught: Container[str], threshold: float) -> dict[str, Any]:
     """What a threshold does: how much of what was never taught it rejects, at what cost in what was. In percent."""
     readable = [answer for answer in answers if answer.top]
     known, foreign = ([some for some in readable if (some.label in taught) == side] for side in (True, False))
-    given = [answer for answer in known if answer.known]
+    given = [answer for answer in known if answer.score >= threshold]
     return {
         "taught": len(known),
-        "taught_rejected": _percent(known, lambda answer: not answer.known),
+        "taught_rejected": _percent(known, lambda answer: answer.score < threshold),
         "right_of_answered": _percent(given, lambda answer: answer.top[0] == answer.label),
         "never_taught": len(foreign),
-        "never_taught_rejected": _percent(foreign, lambda answer: not answer.known),
+        "never_taught_rejected": _percent(foreign, lambda answer: answer.score < threshold),
     }
 
 

@@ -23,7 +23,7 @@ from siesta.confidence import UNKNOWN, Confidence
 from siesta.consolidation import Consolidation
 from siesta.contracts import Augmentation, Codes, Ids, OnProgress, Policy, Prediction, SleepReport
 from siesta.engines import choose_engine
-from siesta.errors import BadInput, Damaged
+from siesta.errors import BadInput, Damaged, SiestaError
 from siesta.fitting import base_pictures, fitted_for
 from siesta.head import Head
 from siesta.images import ImageLike, Pixels, read_image
@@ -89,6 +89,11 @@ class Siesta:
     def store(self) -> Store:
         """All of it that lasts."""
         return self._store
+
+    @property
+    def generation(self) -> int:
+        """Number of the weights that it answered with last."""
+        return self._generation
 
     def _load_weights(self) -> Snapshot:
         """Takes over the generation that the store points at, and what was taught since."""
@@ -289,9 +294,24 @@ class Siesta:
 
         Returns:
             Ids of the stored samples.
+
+        Raises:
+            SiestaError: Its `safe` says how many are stored.
         """
         self._check_awake()
         ids: list[int] = []
+        try:
+            for some in self._learning(images, labels, keys):
+                ids += some
+        except SiestaError as error:
+            error.safe = len(ids)
+            raise
+        return ids
+
+    def _learning(
+        self, images: Iterable[ImageLike], labels: Iterable[str], keys: Iterable[int | None] | None
+    ) -> Iterator[list[int]]:
+        """Ids of the samples of each group, once they are stored."""
         pairs = zip(images, labels, strict=True)
         keyed = ((pair, None) for pair in pairs) if keys is None else zip(pairs, keys, strict=True)
         for group in groups(keyed, _AT_ONCE):
@@ -302,8 +322,7 @@ class Siesta:
                 self._unmeasured = 0
             else:
                 codes = self.pipeline.encode(pixels)
-            ids += self._learn(codes, [label for (_, label), _ in group], [key for _, key in group], error)
-        return ids
+            yield self._learn(codes, [label for (_, label), _ in group], [key for _, key in group], error)
 
     def encode(self, images: Iterable[ImageLike]) -> Codes:
         """What would be stored of pictures: codes (B, code_bytes), for `learn_encoded` and `predict_encoded`."""

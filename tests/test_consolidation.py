@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 import torch
 
 from siesta import Siesta
-from siesta.contracts import Progress
+from siesta.contracts import Codes, Progress
 from siesta.errors import BadInput, Busy
 from siesta.head import Head
 from tests.test_learner import picture
@@ -210,3 +212,20 @@ def test_evicted_held_out_samples_make_room_for_others(tmp_path: Path) -> None:
         held = learner.store._connection.execute("SELECT count(*) FROM samples WHERE held").fetchone()
         assert held == learner.store._connection.execute("SELECT held FROM classes").fetchone()
         assert 0 < held[0] <= 5
+
+
+def test_asking_held_out_samples_takes_a_small_part_of_a_time_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Siesta.create(":memory:", image_size=32) as learner:
+        codes = np.repeat(learner.encode([picture("red"), picture("green")]), 160, axis=0)
+        learner.learn_encoded(codes, [f"class {number // 40}" for number in range(320)])
+        assert learner.sleep(updates=4, batch_size=4, tolerance=1).held_out == 40, "all five of eight classes"
+        features = learner.pipeline.features
+
+        def slow(some: Codes) -> npt.NDArray[np.float32]:
+            time.sleep(0.2)
+            return features(some)
+
+        monkeypatch.setattr(learner.pipeline, "features", slow)
+        assert learner.sleep(seconds=1, batch_size=4, tolerance=1).held_out == 32, "and no more than the first few"
+        monkeypatch.setattr("siesta.consolidation._MOST_JUDGES", 10)
+        assert learner.sleep(updates=4, batch_size=4, tolerance=1).held_out == 10

@@ -176,23 +176,23 @@ def test_scores_are_percent_over_what_could_be_read() -> None:
 
 
 def test_what_a_threshold_rejects_is_counted() -> None:
-    def answer(label: str, best: str, known: bool) -> Answer:
-        return Answer(Path("x.png"), label, (best,), known=known)
+    def answer(label: str, best: str, score: float) -> Answer:
+        return Answer(Path("x.png"), label, (best,), score=score)
 
     answers = [
-        answer("ant", "ant", True),
-        answer("ant", "bee", True),
-        answer("ant", "bee", False),
-        answer("bee", "bee", True),
-        answer("cow", "ant", False),
-        answer("cow", "bee", True),
+        answer("ant", "ant", 0.5),
+        answer("ant", "bee", 0.5),
+        answer("ant", "bee", 0.4),
+        answer("bee", "bee", 0.5),
+        answer("cow", "ant", 0.4),
+        answer("cow", "bee", 0.5),
         Answer(Path("y.png"), "cow", (), "unreadable"),
     ]
-    assert rejections(answers, {"ant", "bee"}) == {
+    assert rejections(answers, {"ant", "bee"}, 0.5) == {
         "taught": 4,
         "taught_rejected": 25.0,
         "right_of_answered": 66.67,
         "never_taught": 2,
         "never_taught_rejected": 50.0,
     }
-    assert rejections(answers, {"ant", "bee", "cow"})["never_taught_rejected"] is None
+    assert rejections(answers, {"ant", "bee", "cow"}, 0.5)["never_taught_rejected"] is None

@@ -70,6 +70,16 @@ def test_pictures_may_be_paths_pil_images_or_arrays(learner: Siesta, tmp_path: P
     assert learner.info()["classes"] == [{"label": "red", "taught": 4, "stored": 4}]
 
 
+def test_learn_many_says_how_many_are_safe(learner: Siesta) -> None:
+    images, labels = lesson(14)
+    with pytest.raises(BadInput, match="no picture") as caught:
+        learner.learn_many([*images[:40], "gone.png", *images[40:]], [*labels, "red"])
+    assert caught.value.safe == len(learner._store) == 32
+    with pytest.raises(BadInput, match="gone") as caught:
+        learner.learn_one("gone.png", "red")
+    assert caught.value.safe == 0
+
+
 def test_learn_many_equals_a_sequence_of_learn_one() -> None:
     images, labels = lesson(20)
     many, one = (Siesta.create(":memory:", memory="2KB", image_size=32) for _ in range(2))
@@ -397,7 +407,7 @@ def test_a_learner_made_before_there_was_a_choice_opens_as_it_was(tmp_path: Path
             made.learn_many(*lesson(2))
             answer = made.predict_one(picture("red", 9))
         with contextlib.closing(sqlite3.connect(path / "store.sqlite", isolation_level=None)) as connection:
-            assert connection.execute("DELETE FROM settings WHERE name = 'space'").rowcount == 1
+            assert connection.execute("DELETE FROM settings WHERE name IN ('space', 'checksum')").rowcount == 2
         with Siesta.open(path) as opened:
             assert opened.predict_one(picture("red", 9)) == answer
             assert opened.info()["backbone"]["space"] == name

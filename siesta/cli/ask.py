@@ -79,11 +79,13 @@ def evaluate(
     with Siesta.open(path, read_only=True) as learner, counting() as bar:
         task = bar.add_task("asking", total=len(files))
         least = threshold if error_rate is None else learner.threshold(error_rate)
-        for answer in ask(learner, files, least):
+        for answer in ask(learner, files):
             answers.append(answer)
             bar.advance(task)
         taught = {entry["label"] for entry in learner.info()["classes"]}
-    result = score(answers) | ({} if least is None else {"threshold": least, "unknown": rejections(answers, taught)})
+    result = score(answers)
+    if least is not None:
+        result |= {"threshold": least, "unknown": rejections(answers, taught, least)}
     untaught = sorted(set(result["per_class"]) - taught)
     if untaught:
         errors.print(f"never taught, so always wrong: {', '.join(untaught)}", style="yellow")

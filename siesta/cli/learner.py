@@ -95,6 +95,7 @@ def learn(
 
     Example: siesta learn birds.siesta photos/train
     """
+    from siesta.errors import SiestaError
     from siesta.folders import checked_files, teach
     from siesta.learner import Siesta
 
@@ -109,9 +110,11 @@ def learn(
                 if outcome.status == "unreadable":
                     unreadable.append(outcome.reason)
                 bar.advance(task)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, SiestaError) as error:
             bar.stop()
             errors.print(f"Stopped: {counts['learned']:,} learned and safe. Run it again to go on.")
+            if isinstance(error, SiestaError):
+                raise
             raise typer.Exit(INTERRUPTED) from None
     for reason in unreadable:
         errors.print(f"skipped: {reason}", style="yellow")
