@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-__all__ = ["ROOT", "bench", "birds", "demo", "headlines", "rows_of", "table"]
+__all__ = ["ROOT", "bench", "birds", "demo", "headlines", "rows_of", "table", "unknown"]
 
 ROOT = Path(__file__).parent.parent
 Row = dict[str, Any]
@@ -52,6 +52,23 @@ def birds() -> str:
     ]
     note = f"`{row['command']}`, {row['date'][:10]}."
     return f"{table(['CUB-200, 224 px', 'ten old classes, top-1 %', 'five new classes, top-1 %'], body)}\n\n{note}"
+
+
+def unknown() -> str:
+    """What a wanted error rate does to what was taught, and to what was not."""
+    rows = rows_of("unknown")
+    names = ("taught_rejected", "right_of_answered", "never_taught_rejected")
+    body = [[f"{100 * row['error_rate']:g} %", *(f"{row[name]:.1f} %" for name in names)] for row in rows]
+    header = [
+        "errors wanted",
+        "rejected, of birds taught",
+        "right, of those answered",
+        "rejected, of birds never taught",
+    ]
+    first, config = rows[0], rows[0]["config"]
+    sizes = f"{first['taught']:,} and {first['never_taught']:,} test pictures, {config['image_size']} px"
+    slept = f"one sleep of {config['updates']:,} updates, {first['held_out']:,} held-out samples"
+    return f"{table(header, body)}\n\n{sizes}, {slept}; `python -m scripts.unknown_results`, {first['date'][:10]}."
 
 
 HEADLINES = {

@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from scripts.experiments import class_means, search, small
-from scripts.measured import ROOT, bench, birds, demo, headlines, rows_of
+from scripts.measured import ROOT, bench, birds, demo, headlines, rows_of, unknown
 from siesta.demo import Step, draw
 
 SECTIONS: dict[str, dict[str, Callable[[], str]]] = {
     "README.md": {"demo": demo, "birds": birds, "headlines": headlines},
     "docs/performance.md": {"bench": bench},
+    "docs/reliability.md": {"unknown": unknown},
     "docs/results.md": {"class_means": class_means, "search": search, "small": small},
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -29,6 +30,12 @@ def test_every_result_says_where_it_comes_from(path: Path) -> None:
     for row in rows:
         kind = "schema" if path.name == "rows.jsonl" else "bench"  # an archived run, or anything else
         assert {kind, "config", "date", "commit", "machine"} <= set(row)
+
+
+def test_every_promise_is_shown_by_a_test_that_exists() -> None:
+    named = set(re.findall(r"`(test_\w+)`", (ROOT / "docs" / "reliability.md").read_text("utf-8")))
+    tests = "".join(path.read_text("utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    assert named and named <= set(re.findall(r"^def (test_\w+)", tests, flags=re.MULTILINE))
 
 
 OURS = sorted((ROOT / "configs").glob("*.toml")) + sorted((ROOT / "configs" / "studies").glob("*.toml"))
