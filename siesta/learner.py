@@ -40,6 +40,7 @@ from siesta.store import (
     Recent,
     Snapshot,
     Store,
+    check_free,
     parse_bytes,
 )
 
@@ -177,7 +178,7 @@ class Siesta:
         chosen_engine = choose_engine(engine, torch_device(device))
         folder = None if str(path) == IN_MEMORY else Path(path)
         if folder is not None:
-            Store.check_free(folder)
+            check_free(folder)
         network = make_backbone(backbone, _cut_for(codec, cut), weights=weights, linear=wanted.linear)
         if base is None and weights != PUBLISHED and codec != Raw.name:
             raise BadInput(

@@ -1,10 +1,10 @@
 """Everything that lasts: samples, classes, sums, and which weights are in use."""
 
+from siesta.store.folder import DURABILITIES, check_free
 from siesta.store.generations import Edit, Generation
 from siesta.store.labels import clean_label
 from siesta.store.sizes import format_bytes, parse_bytes
 from siesta.store.store import (
-    DURABILITIES,
     OVERHEAD_BYTES,
     ClassRecord,
     NewSample,
@@ -25,6 +25,7 @@ __all__ = [
     "Recent",
     "Snapshot",
     "Store",
+    "check_free",
     "clean_label",
     "format_bytes",
     "parse_bytes",

@@ -8,15 +8,13 @@ One process teaches and one sleeps at a time, maybe another one; any number read
 from __future__ import annotations
 
 import json
-import shutil
 import sqlite3
-import tempfile
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -27,15 +25,14 @@ from siesta.errors import BadInput, Busy, Damaged
 from siesta.store import files, schema
 from siesta.store.changes import Changes
 from siesta.store.classes import Classes, ClassRecord, Recent, RunningSums
+from siesta.store.folder import DURABILITIES, Access, check_free, connected, filled, make_folder
 from siesta.store.generations import Generation, Generations
 from siesta.store.labels import clean_label
 from siesta.store.samples import NewSample, Samples
 from siesta.store.settings import read_settings, write_settings
 
 __all__ = [
-    "DURABILITIES",
     "OVERHEAD_BYTES",
-    "Access",
     "ClassRecord",
     "NewSample",
     "Outdated",
@@ -54,12 +51,6 @@ OVERHEAD_BYTES = 32
 _KEPT_GENERATIONS = 5
 _AT_ONCE = 256  # samples that are embedded together before a generation is used
 _LAST_FEW = 8  # that many may be left to be embedded while nobody can teach
-
-Access = Literal["read", "teach", "sleep"]
-"""What a process opens a store for."""
-
-DURABILITIES: dict[str, str] = {"process": "NORMAL", "power": "FULL"}
-"""What survives what: the death of the process, or that of the machine; and what SQLite calls it."""
 
 Tensors = Mapping[str, Tensor]
 
@@ -171,49 +162,14 @@ class Store:
         if int(settings["memory_bytes"]) < need:
             raise BadInput(f"a memory of {settings['memory_bytes']} bytes holds no sample: give at least {need}")
         if path is None:
-            connection = schema.connect(None, read_only=False, synchronous="OFF")
-            cls._fill(connection, settings, {}, {})
-            store = cls(None, connection, "teach")
+            store = cls(None, filled(schema.connect(None, False, "OFF"), settings, {}, {}), "teach")
             store._constant = constant
             store.generations.kept_in_ram(0, generation)
             return store
         path = path.absolute()
-        cls.check_free(path)
-        with files.disk_errors(path), schema.database_errors(path):
-            outer = Path(tempfile.mkdtemp(prefix=f".{path.name[:100]}.", suffix=".partial", dir=path.parent))
-            partial = outer / "learner"
-            try:
-                hashes = files.replace_folder(partial, constant)
-                first = files.replace_folder(partial / "generations" / "000000", generation)
-                connection = schema.connect(partial / schema.DATABASE, read_only=False, synchronous="FULL")
-                cls._fill(connection, settings, hashes, first)
-                connection.close()
-                partial.rename(path)
-                files.sync_folder(path.parent)
-            finally:
-                shutil.rmtree(outer, ignore_errors=True)
+        check_free(path)
+        make_folder(path, settings, constant, generation)
         return cls.open(path)
-
-    @staticmethod
-    def check_free(path: Path) -> None:
-        """Refuses a path at which no store can be made."""
-        with files.disk_errors(path):
-            if path.exists() or path.is_symlink():
-                raise BadInput(f"{path} exists already: choose another name or remove it first")
-            if not path.parent.is_dir():
-                raise BadInput(f"the folder {path.parent} does not exist: make it first")
-
-    @staticmethod
-    def _fill(
-        connection: sqlite3.Connection,
-        settings: Mapping[str, Any],
-        hashes: Mapping[str, str],
-        first: Mapping[str, str],
-    ) -> None:
-        schema.make_tables(connection)
-        with schema.transaction(connection):
-            write_settings(connection, {**settings, "hashes": hashes})
-            Generations.first(connection, first)
 
     @classmethod
     def open(cls, path: Path, access: Access = "teach", durability: str = "process") -> Store:
@@ -234,7 +190,7 @@ class Store:
             lock = teacher_lock(path)
         try:
             with schema.database_errors(path):
-                store = cls(path, _connected(path, access, durability), access, lock)
+                store = cls(path, connected(path, access, durability), access, lock)
                 if access == "teach":
                     store.tidy()
                     _writers[path.resolve()] = store
@@ -523,20 +479,3 @@ INSERT INTO drift VALUES (0, 1, :error) ON CONFLICT (id) DO UPDATE SET
     count = count + 1,
     error = error + (:error - error) / min(count + 1, :slowest)
 """
-
-
-def _connected(path: Path, access: Access, durability: str) -> sqlite3.Connection:
-    """A connection to a store in today's format; one of an older siesta is brought to it."""
-    connection = schema.connect(path / schema.DATABASE, access == "read", DURABILITIES[durability])
-    try:
-        if not schema.check_format(connection, path):
-            if access == "read":
-                connection.close()
-                connection = _connected(path, "sleep", durability)
-                connection.close()
-                return _connected(path, "read", durability)
-            schema.migrate(connection)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
