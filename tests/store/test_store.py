@@ -27,7 +27,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from siesta.errors import BadInput, Busy, Damaged, SiestaError
 from siesta.store import NewSample, Store
-from siesta.store.store import OVERHEAD_BYTES, Access, Stored
+from siesta.store.folder import Access
+from siesta.store.store import OVERHEAD_BYTES, Stored
 
 CODE_BYTES = 4
 WIDTH = 3
