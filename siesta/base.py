@@ -153,6 +153,7 @@ def train_base(
         batch_size=batch_size,
         rate=rate,
         mean_share=mean_share,
+        tolerance=1.0,  # there is nothing to go back to
         seed=seed,
         on_progress=on_progress,
     )

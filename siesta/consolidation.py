@@ -30,7 +30,7 @@ _PLAN, _JUDGES = (
     2,
     3,
 )  # purpose numbers of the random streams: what a policy draws, which held-out samples are asked about
-_MOST_JUDGES, _JUDGED_AT_ONCE = 512, 32
+_FEWEST_JUDGES, _MOST_JUDGES, _JUDGED_AT_ONCE = 20, 512, 32
 _JUDGING = 0.1  # share of a time budget after which no more of them are asked about before it, and so after it
 
 Judges = tuple[Ids, npt.NDArray[np.int32]]
@@ -163,7 +163,7 @@ class Consolidation:
     def _report(
         self, memory: Memory, result: Rehearsal, changed: float, before: Confidence, after: Confidence
     ) -> SleepReport:
-        worse = None if after.accuracy is None or before.accuracy is None else before.accuracy - after.accuracy
+        worse = (before.accuracy or 0.0) - (after.accuracy or 0.0)
         edge = max(len(result.losses) // 10, 1)
         return SleepReport(
             generation=self.store.generations.newest() + 1,
@@ -181,7 +181,7 @@ class Consolidation:
             accuracy_before=before.accuracy,
             accuracy_after=after.accuracy,
             confidence=after.state(),
-            used=worse is None or worse <= self.tolerance,
+            used=after.asked < _FEWEST_JUDGES or worse <= self.tolerance,
             settings={**self.called, **vars(self.settings)},
         )
 

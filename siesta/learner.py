@@ -494,8 +494,8 @@ class Siesta:
             mean_share: What class vectors are afterwards, see `SleepSettings`; 0 is the paper's variant.
             schedule: How the rate runs over the budget: a name from `SCHEDULES`.
             optimizer: "sgd" or "adamw".
-            tolerance: Where a learner holds samples out, how much smaller the share of right answers to them may
-                become; by more, and the new weights are kept but not used.
+            tolerance: Where a learner holds 20 samples or more out, how much smaller the share of right answers to
+                them may become; by more, and the new weights are kept but not used.
             seed: Of everything random in this sleep; made of the learner's seed and its sleeps so far when None.
             on_progress: Called after each batch.
         """

@@ -486,7 +486,8 @@ def test_raw_pictures_are_stored_whole_and_all_of_the_network_learns() -> None:
     images, labels = lesson(4)
     learner.learn_many(images, labels)
     facts = learner.info()
-    assert facts["bytes"]["a_sample"] == 32 * 32 * 3 + 32 and facts["codec"] == {"name": "raw", "relative_error": 0.0}
+    assert facts["bytes"]["a_sample"] == 32 * 32 * 3 + 32
+    assert facts["codec"] == {"name": "raw", "relative_error": 0.0, "error_lately": 0.0, "drifted": False}
     _, codes = learner._store.get(np.array([1]))
     assert np.array_equal(codes.reshape(3, 32, 32).transpose(1, 2, 0), images[0])
     report = learner.sleep(updates=16, batch_size=8)

@@ -337,9 +337,9 @@ def test_what_is_not_a_learner_is_refused(tmp_path: Path) -> None:
 
 def test_a_newer_format_ends_with_4(knowing: Path) -> None:
     connection = sqlite3.connect(knowing / "store.sqlite", isolation_level=None)
-    connection.execute("PRAGMA user_version = 2")
+    connection.execute("PRAGMA user_version = 99")
     connection.close()
-    refused(4, "format 2.*upgrade", "info", knowing, run=siesta)
+    refused(4, "format 99.*upgrade", "info", knowing, run=siesta)
 
 
 def test_damage_ends_with_4_and_names_the_file(knowing: Path, picture: Path) -> None:
@@ -350,9 +350,14 @@ def test_damage_ends_with_4_and_names_the_file(knowing: Path, picture: Path) -> 
     refused(4, r"store\.sqlite is damaged", "info", knowing)
 
 
-def test_a_second_writer_ends_with_5_and_readers_do_not(knowing: Path, picture: Path) -> None:
-    with Siesta.open(knowing):
-        refused(5, f"process {os.getpid()}", "sleep", knowing, "--updates", "5", run=siesta)
+def test_a_second_writer_ends_with_5_and_readers_do_not(
+    knowing: Path, picture: Path, make_pictures: MakePictures
+) -> None:
+    folder = make_pictures(picture.parent / "photos", ["a"], each=1)
+    with Siesta.open(knowing) as learner:
+        refused(5, f"process {os.getpid()}", "learn", knowing, folder, run=siesta)
+        with learner.store.sleeping():
+            refused(5, f"process {os.getpid()}", "sleep", knowing, "--updates", "5", run=siesta)
         assert len(answer("predict", knowing, picture)) == 1
 
 
