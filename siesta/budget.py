@@ -50,7 +50,7 @@ class Budget:
             seconds = 60 * minutes
         amount = updates if updates is not None else seconds
         if amount is None or not (amount > 0 and math.isfinite(amount)):
-            raise BadInput(f"a sleep needs a budget above zero, not {amount}")
+            raise BadInput(f"a sleep needs a budget above zero that ends, not {amount}")
         try:
             return cls(updates=None if updates is None else operator.index(updates), seconds=seconds)
         except TypeError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -30,7 +31,7 @@ _PLAN, _JUDGES = (
     2,
     3,
 )  # purpose numbers of the random streams: what a policy draws, which held-out samples are asked about
-_FEWEST_JUDGES, _MOST_JUDGES, _JUDGED_AT_ONCE = 20, 512, 32
+_MOST_JUDGES, _JUDGED_AT_ONCE = 512, 32
 _JUDGING = 0.1  # share of a time budget after which no more of them are asked about before it, and so after it
 
 Judges = tuple[Ids, npt.NDArray[np.int32]]
@@ -163,7 +164,6 @@ class Consolidation:
     def _report(
         self, memory: Memory, result: Rehearsal, changed: float, before: Confidence, after: Confidence
     ) -> SleepReport:
-        worse = (before.accuracy or 0.0) - (after.accuracy or 0.0)
         edge = max(len(result.losses) // 10, 1)
         return SleepReport(
             generation=self.store.generations.newest() + 1,
@@ -181,9 +181,18 @@ class Consolidation:
             accuracy_before=before.accuracy,
             accuracy_after=after.accuracy,
             confidence=after.state(),
-            used=after.asked < _FEWEST_JUDGES or worse <= self.tolerance,
+            used=not _worse(before, after, self.tolerance),
             settings={**self.called, **vars(self.settings)},
         )
+
+
+def _worse(before: Confidence, after: Confidence, tolerance: float) -> bool:
+    """Whether answers became worse by more than is tolerated, and than chance explains: one standard error."""
+    if before.accuracy is None or after.accuracy is None:
+        return False
+    shares = [(before.accuracy, before.asked), (after.accuracy, after.asked)]
+    chance = math.sqrt(sum(share * (1 - share) / asked for share, asked in shares))
+    return before.accuracy - after.accuracy > tolerance + chance
 
 
 def _change(old: nn.Module, new: nn.Module) -> float:

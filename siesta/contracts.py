@@ -271,6 +271,23 @@ class SleepReport:
         """Plain values, for JSON."""
         return asdict(self)
 
+    def words(self) -> str:
+        """The same for people."""
+        woke = "Woke up early" if self.interrupted else "Slept"
+        words = (
+            f"{woke}: {self.updates:,} updates in {self.seconds:.1f} s over {self.samples:,} samples of "
+            f"{self.classes:,} classes ({self.new_classes:,} new). Loss {self.loss_before:.3f} -> "
+            f"{self.loss_after:.3f}, top changed by {100 * self.top_change:.2f} %. "
+        )
+        if self.accuracy_before is not None and self.accuracy_after is not None:
+            words += (
+                f"On {self.held_out:,} samples it never rehearses {100 * self.accuracy_before:.1f} % -> "
+                f"{100 * self.accuracy_after:.1f} %. "
+            )
+        if self.used:
+            return f"{words}Generation {self.generation} is in use."
+        return f"{words}That is worse than tolerated: generation {self.generation} is kept but not used."
+
 
 @dataclass(frozen=True)
 class Resources:

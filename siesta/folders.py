@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Container, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,11 +24,12 @@ _TOP = 5
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one file; `reason` says why an unreadable one was skipped."""
+    """What became of one file: the sample that it is, or the reason why an unreadable one was skipped."""
 
     path: Path
     status: Literal["learned", "known", "unreadable"]
     reason: str = ""
+    sample: int | None = None
 
 
 @dataclass(frozen=True)
@@ -53,16 +54,17 @@ def teach(learner: Siesta, files: Iterable[tuple[Path, str]]) -> Iterator[Outcom
         for path, label in group:
             try:
                 key = key_of(path, label)
-                if learner.known_keys([key]):
-                    outcomes.append(Outcome(path, "known"))
+                known = learner.known_keys([key])
+                if known:
+                    outcomes.append(Outcome(path, "known", sample=known[key]))
                     continue
                 taught.append((learner.read(path), label, key))
                 outcomes.append(Outcome(path, "learned"))
             except BadInput as error:
                 outcomes.append(Outcome(path, "unreadable", str(error)))
-        if taught:
-            learner.learn_many(*zip(*taught, strict=True))
-        yield from outcomes
+        ids = iter(learner.learn_many(*zip(*taught, strict=True)) if taught else ())
+        for outcome in outcomes:
+            yield replace(outcome, sample=next(ids)) if outcome.status == "learned" else outcome
 
 
 def ask(learner: Siesta, files: Iterable[tuple[Path, str]]) -> Iterator[Answer]:

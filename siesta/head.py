@@ -85,6 +85,10 @@ class Head:
         """c_k of every class, (K,)."""
         return self.counts + self._recent_counts[: len(self)]
 
+    def recent_ids(self) -> set[int]:
+        """Classes of which something was taught since the last sleep."""
+        return set(self.class_ids[self._recent_counts[: len(self)] > 0].tolist())
+
     def set_recent(self, class_id: int, total: Tensor, count: int) -> None:
         """Takes the sum (D,) and the number of the z taught since the last sleep; a new class gets a row."""
         row = self._rows.get(class_id)

@@ -3,7 +3,6 @@
     birds.siesta/sleep/status.json    how it stands, written anew several times a second
                        wish           what somebody wants of it: pause, resume or wake
                        alive          locked for as long as its process lives, whatever the status says
-                       log            what a sleep in the background printed
 
 Nothing here knows a learner: `begin_sleep` runs our own command line in a process of its own.
 """
@@ -16,6 +15,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from siesta.contracts import Progress
-from siesta.errors import BadInput, Busy
+from siesta.errors import BadInput, Busy, SiestaError
 
 __all__ = ["Reporter", "SleepJob", "SleepStatus", "begin_sleep", "reported"]
 
@@ -35,6 +35,7 @@ Wish = Literal["pause", "resume", "wake"]
 
 _FOLDER = "sleep"
 _RUNNING: tuple[State, ...] = ("waiting", "asleep", "paused")
+_ASLEEP = "{path} is asleep already, in process {pid}: wait for it, or wake it with `siesta wake {path}`"
 _A_WHILE = 0.2  # seconds between two looks
 _STARTING = 20.0  # seconds that are waited for the first batch, to say it if there will be none
 
@@ -119,7 +120,7 @@ class Reporter:
         """Takes the folder in the learner's; use `reported`."""
         self._folder = folder
         self._status = SleepStatus("asleep", "falling asleep", os.getpid(), datetime.now(UTC).isoformat("T", "seconds"))
-        self._written = 0.0
+        self._written, self._sleeps = 0.0, False
         (folder / "wish").unlink(missing_ok=True)
         self.say("asleep", "falling asleep")
 
@@ -148,19 +149,40 @@ class Reporter:
             self.say("asleep", "asleep", progress=asdict(progress))
         return self.wished() == "wake"
 
+    @contextmanager
+    def one_sleep(self) -> Iterator[None]:
+        """Inside, it sleeps; a second sleep in this process is refused."""
+        if self._sleeps:
+            raise Busy(_ASLEEP.format(path=self._folder.parent, pid=os.getpid()))
+        self._sleeps = True
+        try:
+            yield
+        finally:
+            self._sleeps = False
+
     def wait(self, until: Callable[[], float], words: str) -> bool:
         """Waits while `until` says how many seconds are left; False when it was woken meanwhile."""
         while (left := until()) > 0:
-            self.say("waiting", words)
+            self.say("waiting", words, progress=None)
             if self.wished() == "wake":
                 return False
             time.sleep(min(left, 1.0))
         return True
 
 
+_reporters: dict[Path, Reporter] = {}
+
+
 @contextmanager
 def reported(path: Path) -> Iterator[Reporter]:
-    """Makes a sleep visible to other processes; a second one at the same time is refused."""
+    """Makes a sleep visible to other processes; a second one at the same time is refused.
+
+    Inside itself it is the same one: what waits for a sleep, and the sleep.
+    """
+    path = path.absolute()
+    if path in _reporters:
+        yield _reporters[path]
+        return
     folder = path / _FOLDER
     try:
         folder.mkdir(exist_ok=True)
@@ -169,12 +191,14 @@ def reported(path: Path) -> Iterator[Reporter]:
         raise BadInput(f"{folder} cannot be written ({error.strerror}): check its permissions") from error
     try:
         _lock(alive, path)
-        reporter = Reporter(folder)
+        reporter = _reporters[path] = Reporter(folder)
         try:
             yield reporter
         except BaseException as error:
             reporter.say("failed", str(error) or "interrupted before there was anything to keep")
             raise
+        finally:
+            del _reporters[path]
     finally:
         os.close(alive)
 
@@ -189,7 +213,7 @@ def _lock(alive: int, path: Path) -> None:
             return
         time.sleep(0.05)
     owner = os.pread(alive, 20, 0).decode("ascii", "replace")
-    raise Busy(f"{path} is asleep already, in process {owner}: wait for it, or wake it with `siesta wake {path}`")
+    raise Busy(_ASLEEP.format(path=path, pid=owner))
 
 
 def _is_locked(file: Path) -> bool:
@@ -221,46 +245,40 @@ def begin_sleep(path: Path, options: Mapping[str, object], threads: int = 1) -> 
         threads: How many it computes with.
 
     Raises:
-        BadInput: It could not begin; the sentence is its own.
+        SiestaError: It could not begin; the sentence is its own.
     """
     if threads < 1:
         raise BadInput(f"a sleep computes with at least one thread, not {threads}")
     given = {f"--{name.replace('_', '-')}": str(value) for name, value in options.items() if value is not None}
-    job, folder = SleepJob(path), path / _FOLDER
-    if job.status().running:
-        raise Busy(f"{path} is asleep already: wait for it, or wake it with `siesta wake {path}`")
-    try:
-        folder.mkdir(exist_ok=True)
-        (folder / "status.json").unlink(missing_ok=True)
-        with (folder / "log").open("wb") as log:
-            process = subprocess.Popen(  # noqa: S603 - our own command, and no shell
-                [
-                    sys.executable,
-                    "-m",
-                    "siesta",
-                    "sleep",
-                    str(path),
-                    *chain.from_iterable(given.items()),
-                ],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                env={**os.environ, "OMP_NUM_THREADS": str(threads)},
-            )
-    except OSError as error:
-        raise BadInput(f"{folder} cannot be written ({error.strerror}): check its permissions") from error
-    end = time.monotonic() + _STARTING
-    while time.monotonic() < end and process.poll() is None and not _begun(job.status()):
-        time.sleep(0.05)
-    if job.status().state == "failed" or process.poll() not in (None, 0):
-        process.wait()
-        words = (folder / "log").read_text("utf-8", "replace").strip().splitlines() or ["it ended at once"]
-        raise BadInput(words[-1].removeprefix("error: "))
+    job = SleepJob(path)
+    if (standing := job.status()).running:
+        raise Busy(_ASLEEP.format(path=path, pid=standing.pid))
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen(  # noqa: S603 - our own command, and no shell
+            [sys.executable, "-m", "siesta", "sleep", str(path), *chain.from_iterable(given.items())],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            env={**os.environ, "OMP_NUM_THREADS": str(threads), "TERM": "dumb", "COLUMNS": "1000"},
+        )
+        end = time.monotonic() + _STARTING
+        while time.monotonic() < end and process.poll() is None and not _begun(job.status(), process.pid):
+            time.sleep(0.05)
+        if process.poll() not in (None, 0):
+            log.seek(0)
+            raise _refused(log.read().decode("utf-8", "replace"), process.returncode)
     process.returncode = process.returncode or 0  # it is on its own from here: no warning when we forget it
     return job
 
 
-def _begun(status: SleepStatus) -> bool:
-    """Whether all that it was told has proved right."""
-    return status.progress is not None or status.state not in ("never", "asleep")
+def _begun(status: SleepStatus, pid: int) -> bool:
+    """Whether all that it was told has proved right; one that failed will end in a moment."""
+    return status.pid == pid and (status.progress is not None or status.state in ("waiting", "done"))
+
+
+def _refused(printed: str, code: int) -> SiestaError:
+    """What it said before it ended."""
+    words = [line.removeprefix("error: ") for line in printed.splitlines() if line.startswith("error: ")]
+    sentence = words[-1] if words else f"it ended with code {code}: {' '.join(printed.split())[-200:]}"
+    return Busy(sentence) if code == Busy.exit_code else BadInput(sentence)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from itertools import zip_longest
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, Self
@@ -21,13 +22,13 @@ from siesta.catch_up import CatchUp
 from siesta.codecs import CODECS, DEFAULT_CODEC, OPQ, Raw
 from siesta.confidence import UNKNOWN, Confidence
 from siesta.consolidation import Consolidation
-from siesta.contracts import Augmentation, Codes, Ids, OnProgress, Policy, Prediction, SleepReport
+from siesta.contracts import Augmentation, Codes, Ids, OnProgress, Policy, Prediction, Progress, SleepReport
 from siesta.engines import choose_engine
 from siesta.errors import BadInput, Damaged, SiestaError
 from siesta.fitting import base_pictures, fitted_for
 from siesta.head import Head
 from siesta.images import ImageLike, Pixels, read_image
-from siesta.jobs import SleepJob, begin_sleep
+from siesta.jobs import SleepJob, begin_sleep, reported
 from siesta.pipeline import Pipeline, graphs, groups, running, torch_device
 from siesta.policies import DEFAULT_POLICY, make_policy
 from siesta.sleep import SleepSettings, check_seed
@@ -41,6 +42,7 @@ from siesta.store import (
     Snapshot,
     Store,
     check_free,
+    clean_label,
     parse_bytes,
 )
 
@@ -52,6 +54,8 @@ _AT_ONCE = 32
 _LARGEST_IMAGE = 1024
 _MEASURED_EVERY = 8  # samples taught: on one of them the codec's error is measured
 _DRIFTED = 1.25  # times the codec's error on the pictures that it was fitted on
+_PATIENCE = 30.0  # seconds that a sleep waits for somebody who changes something just now
+_MOST_NICE = 19
 _IN_BACKGROUND = {
     *("updates", "seconds", "minutes", "until"),
     *("policy", "augment", "batch_size", "rate", "tolerance", "seed"),
@@ -109,17 +113,18 @@ class Siesta:
         version = self._store.version()
         if version == self._version:
             return
-        classes = self._store.classes()
-        used = self._store.generations.get(self._store.generation())
+        seen = self._store.moment()
         if self._store.codec_hash() != self._codec_hash:
             self.pipeline.load_codec(self.settings["codec"], self._store.constant("codec"))
             self._load_weights()
-        elif (used.number, used.hashes) != (self._generation, self._hashes):
+        elif (seen.generation.number, seen.generation.hashes) != (self._generation, self._hashes):
             self._load_weights()
+        elif self._head.recent_ids() - {recent.class_id for recent in seen.recent}:
+            self._load_weights()  # what was taught since the last sleep is less now: some of it was forgotten
         else:
             self._version = version
-            self._labels = {record.id: record.label for record in classes}
-            self._count_in(self._store.recent(record.id for record in classes))
+            self._labels = {record.id: record.label for record in seen.classes}
+            self._count_in(seen.recent)
 
     def _take_over(self, snapshot: Snapshot) -> None:
         self._hashes, self._codec_hash = snapshot.generation.hashes, self._store.codec_hash()
@@ -313,17 +318,15 @@ class Siesta:
         self, images: Iterable[ImageLike], labels: Iterable[str], keys: Iterable[int | None] | None
     ) -> Iterator[list[int]]:
         """Ids of the samples of each group, once they are stored."""
-        pairs = zip(images, labels, strict=True)
-        keyed = ((pair, None) for pair in pairs) if keys is None else zip(pairs, keys, strict=True)
-        for group in groups(keyed, _AT_ONCE):
-            pixels, error = [self.read(image) for (image, _), _ in group], None
+        for group in groups(_lessons(images, labels, keys), _AT_ONCE):
+            pixels, error = [self.read(image) for image, _, _ in group], None
             self._unmeasured += len(pixels)
             if self._unmeasured >= _MEASURED_EVERY:
                 codes, error = self.pipeline.encode_measured(pixels)
                 self._unmeasured = 0
             else:
                 codes = self.pipeline.encode(pixels)
-            yield self._learn(codes, [label for (_, label), _ in group], [key for _, key in group], error)
+            yield self._learn(codes, [label for _, label, _ in group], [key for _, _, key in group], error)
 
     def encode(self, images: Iterable[ImageLike]) -> Codes:
         """What would be stored of pictures: codes (B, code_bytes), for `learn_encoded` and `predict_encoded`."""
@@ -384,9 +387,9 @@ class Siesta:
             self._labels[recent.class_id] = recent.label
             self._head.set_recent(recent.class_id, torch.from_numpy(recent.total.copy()), recent.count)
 
-    def known_keys(self, keys: Iterable[int]) -> set[int]:
-        """Those of the keys under which something was learned already."""
-        return set(self._store.samples.known_keys(keys))
+    def known_keys(self, keys: Iterable[int]) -> dict[int, int]:
+        """Those of the keys under which something was learned already, with the id of its sample."""
+        return self._store.samples.known_keys(keys)
 
     def predict_one(
         self, image: ImageLike, top: int = 5, *, threshold: float | None = None, error_rate: float | None = None
@@ -426,6 +429,8 @@ class Siesta:
     def _answers(self, codes: Codes, top: int, threshold: float | None, error_rate: float | None) -> list[Prediction]:
         self._check_question(top)
         least = self.threshold(error_rate) if error_rate is not None else threshold or 0.0
+        if not 0 <= least <= 1:
+            raise BadInput(f"a threshold lies from 0 to 1, not {threshold}")
         self._check_codes(codes)
         answers: list[Prediction] = []
         names = [self._labels[class_id] for class_id in self._head.class_ids.tolist()]
@@ -494,13 +499,15 @@ class Siesta:
             mean_share: What class vectors are afterwards, see `SleepSettings`; 0 is the paper's variant.
             schedule: How the rate runs over the budget: a name from `SCHEDULES`.
             optimizer: "sgd" or "adamw".
-            tolerance: Where a learner holds 20 samples or more out, how much smaller the share of right answers to
-                them may become; by more, and the new weights are kept but not used.
+            tolerance: Where a learner holds samples out, how much smaller the share of right answers to them may
+                become beyond chance; by more, and the new weights are kept but not used.
             seed: Of everything random in this sleep; made of the learner's seed and its sleeps so far when None.
             on_progress: Called after each batch.
         """
         start = time.monotonic()
         budget = Budget.of(updates, seconds, minutes, until)
+        if not -1 <= tolerance <= 1:
+            raise BadInput(f"a tolerance lies from -1 to 1, not {tolerance}")
         chosen, mix = make_policy(policy), make_augmentation(augment)
         settings = SleepSettings.suited(
             self.pipeline.backbone.defaults,
@@ -514,11 +521,11 @@ class Siesta:
             optimizer=optimizer,
             seed=_mixed(self._store.settings["seed"], self._store.generations.newest()) if seed is None else seed,
         )
-        with self._store.sleeping():
+        with self._reported(on_progress) as (notice, done), self._store.sleeping(_PATIENCE):
             snapshot = self._load_weights()
             self._asleep = True
             try:
-                return Consolidation(
+                report = Consolidation(
                     self._store,
                     self.pipeline,
                     self._head,
@@ -529,12 +536,28 @@ class Siesta:
                     mix,
                     {"policy": _name(policy), "augment": _name(augment)},
                     tolerance,
-                    on_progress,
+                    notice,
                     start,
                 ).run()
+                done(report)
+                return report
             finally:
                 self._asleep = False
                 self._load_weights()
+
+    @contextmanager
+    def _reported(self, on_progress: OnProgress | None) -> Iterator[tuple[OnProgress, Callable[[SleepReport], None]]]:
+        """What a sleep tells of its progress and of its end, to its caller and to other processes."""
+        if self._store.path is None:
+            yield on_progress or (lambda _: None), lambda _: None
+            return
+        with reported(self._store.path) as reporter, reporter.one_sleep():
+
+            def notice(progress: Progress) -> bool:
+                wanted = on_progress is not None and bool(on_progress(progress))
+                return reporter.on_progress(progress) or wanted
+
+            yield notice, lambda report: reporter.say("done", report.words(), report=report.as_dict())
 
     def sleep_async(self, *, threads: int = 1, nice: int = 10, **options: Any) -> SleepJob:
         """`sleep` in a process of its own, while this one goes on teaching and answering with the weights it has.
@@ -556,6 +579,8 @@ class Siesta:
         if unknown or not all(value is None or isinstance(value, str | int | float) for value in options.values()):
             raise BadInput(f"a sleep in the background takes text and numbers: {', '.join(sorted(_IN_BACKGROUND))}")
         Budget.of(**{name: options.get(name) for name in ("updates", "seconds", "minutes", "until")})
+        if not 0 <= nice <= _MOST_NICE:
+            raise BadInput(f"a process gives way by 0 to {_MOST_NICE}, not {nice}")
         named = {"lr" if name == "rate" else name: value for name, value in options.items()}
         return begin_sleep(self._store.path, {**named, "nice": nice}, threads)
 
@@ -591,7 +616,10 @@ class Siesta:
         """Teaches a sample anew under another label, in the place of the old one; returns its new id."""
         with self._changing():
             codes, heads = self._sample(sample_id)
-            sample = NewSample(label, codes.tobytes(), self.pipeline.features(codes)[0])
+            if self._labels[self._store.samples.class_of(sample_id)] == clean_label(label):
+                raise BadInput(f"sample {sample_id} is '{label}' already: name what it really is")
+            key = self._store.samples.key_of(sample_id)  # so that its file is known, and not taught again as before
+            sample = NewSample(label, codes.tobytes(), self.pipeline.features(codes)[0], key)
             return self._store.changes.correct(sample_id, sample, heads)
 
     def _sample(self, sample_id: int) -> tuple[Codes, Edit]:
@@ -702,6 +730,17 @@ class Siesta:
             "sleeps": store.generations.reports(),
             "changes": store.changes.audit(),
         }
+
+
+def _lessons(
+    images: Iterable[ImageLike], labels: Iterable[str], keys: Iterable[int | None] | None
+) -> Iterator[tuple[ImageLike, str, int | None]]:
+    """Each picture with its label and key, as long as there is one of each."""
+    nothing: Any = object()
+    for image, label, key in zip_longest(images, labels, () if keys is None else keys, fillvalue=nothing):
+        if image is nothing or label is nothing or (key is nothing and keys is not None):
+            raise BadInput("each picture has one label, and one key if any: there are more of one than of another")
+        yield image, label, None if key is nothing else key
 
 
 def _uncentred(space: str) -> str:

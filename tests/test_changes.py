@@ -12,6 +12,7 @@ from siesta import Siesta
 from siesta.contracts import Progress
 from siesta.errors import BadInput, Busy
 from siesta.images import Pixels
+from siesta.store.wipe import Wipe
 from tests.test_learner import picture
 
 LESSON = [(label, number) for number in range(6) for label in ("red", "green", "blue")]
@@ -162,7 +163,7 @@ def test_asleep_nothing_is_changed(tmp_path: Path) -> None:
         teach(learner, LESSON)
 
         def change(_: Progress) -> None:
-            with pytest.raises(Busy, match="asleep already"):
+            with pytest.raises(Busy, match="asleep, or being changed"):
                 learner.forget("red")
 
         with Siesta.open(tmp_path / "x.siesta", to_sleep=True) as sleeper:
@@ -195,3 +196,56 @@ def test_a_reader_sees_what_was_changed(tmp_path: Path) -> None:
             assert answers(reader) == answers(learner)
             learner.merge("green", "crimson")
             assert answers(reader) == answers(learner)
+
+
+def test_a_reader_sees_what_was_forgotten_since_the_last_sleep(tmp_path: Path) -> None:
+    with Siesta.create(tmp_path / "x.siesta", image_size=32) as learner:
+        teach(learner, LESSON)
+        learner.sleep(updates=24, batch_size=8)
+        with Siesta.open(tmp_path / "x.siesta", read_only=True) as reader:
+            samples = teach(learner, [("grey", 1), ("grey", 2), ("blue", 7)], called="red")
+            teach(learner, [("grey", 3)])
+            assert answers(reader) == answers(learner)
+            for sample in samples:
+                learner.forget_sample(sample)
+                assert answers(reader) == answers(learner)
+            learner.forget("grey")
+            assert answers(reader) == answers(learner)
+            learner.correct(teach(learner, [("green", 8)], called="red")[0], "green")
+            assert answers(reader) == answers(learner)
+
+
+def test_a_corrected_sample_keeps_its_key(learner: Siesta) -> None:
+    (sample,) = learner.learn_many([picture("grey", 1)], ["red"], [77])
+    with pytest.raises(BadInput, match="'red' already"):
+        learner.correct(sample, "red")
+    new = learner.correct(sample, "grey")
+    assert learner.known_keys([77]) == {77: new}
+
+
+def test_two_classes_that_became_one_hold_no_more_out_than_one(learner: Siesta) -> None:
+    for label in ("red", "green"):
+        codes = np.repeat(learner.encode([picture(label)]), 40, axis=0)
+        learner.learn_encoded(codes, [label] * 40)
+    learner.merge("green", "red")
+    ids, _ = learner.store.samples.held_out(learner.store.samples.newest())
+    assert len(ids) == 5
+    assert learner.store._connection.execute("SELECT held FROM classes WHERE label = 'red'").fetchone() == (5,)
+    assert learner.sleep(updates=8, batch_size=8, tolerance=1).held_out == 5
+
+
+def test_what_could_not_be_wiped_is_wiped_by_the_next_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.siesta"
+
+    def full(_: Wipe) -> None:
+        raise BadInput("it is forgotten, but its bytes could not be cleared (full)")
+
+    with Siesta.create(path, image_size=32) as learner:
+        teach(learner, LESSON)
+        _, codes = learner.store.get(np.array([7]))
+        with monkeypatch.context() as patch, pytest.raises(BadInput, match="it is forgotten"):
+            patch.setattr(Wipe, "keep", full)
+            learner.forget_sample(7)
+        assert answers(learner) and (path / "to_be_wiped").exists()
+    with Siesta.open(path):
+        assert not holds(path, codes[0].tobytes()) and not (path / "to_be_wiped").exists()

@@ -12,6 +12,8 @@ import pytest
 import torch
 
 from siesta import Siesta
+from siesta.confidence import Confidence
+from siesta.consolidation import _worse
 from siesta.contracts import Codes, Progress
 from siesta.errors import BadInput, Busy
 from siesta.head import Head
@@ -176,19 +178,26 @@ def test_learners_that_hold_nothing_out_have_no_guard(tmp_path: Path) -> None:
 
 
 def test_a_sleep_that_does_worse_is_kept_and_not_used(experienced: Siesta) -> None:
-    assert experienced.sleep(updates=4, batch_size=4, tolerance=-0.5).used, "ten held-out samples say too little"
-    experienced.roll_back(0)
-    images = [picture(label, number) for number in range(40) for label in ("blue", "grey")]
-    experienced.learn_many(images, ["blue", "grey"] * 40)
     before = experienced.predict_one(picture("red", 77))
     report = experienced.sleep(updates=40, batch_size=10, tolerance=-0.5)  # not better by half: too bad
     assert not report.used
     assert experienced.store.generation() == 0
     assert experienced.predict_one(picture("red", 77)) == before
-    in_use = [(some.number, some.in_use) for some in experienced.generations()]
-    assert in_use == [(0, True), (1, False), (2, False)]
-    assert experienced.sleep(updates=4, batch_size=4, tolerance=1).generation == 3
-    assert experienced.store.generation() == 3
+    assert [(some.number, some.in_use) for some in experienced.generations()] == [(0, True), (1, False)]
+    assert experienced.sleep(updates=4, batch_size=4).generation == 2
+    assert experienced.store.generation() == 2
+    for wrong in (float("nan"), 2, -2):
+        with pytest.raises(BadInput, match="a tolerance lies from -1 to 1"):
+            experienced.sleep(updates=4, batch_size=4, tolerance=wrong)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "worse"), [((8, 4), (3, 9), True), ((6, 0), (5, 1), False), ((400, 100), (350, 150), True)]
+)
+def test_worse_is_more_than_chance(before: tuple[int, int], after: tuple[int, int], worse: bool) -> None:
+    old, new = (Confidence(1.0, (0.9,) * right, (0.5,) * wrong) for right, wrong in (before, after))
+    assert _worse(old, new, tolerance=0.05) == worse
+    assert not _worse(old, new, tolerance=1.0)
 
 
 def test_an_older_generation_answers_as_it_did_with_what_was_taught_since_counted_in(experienced: Siesta) -> None:

@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from siesta import Siesta
 from siesta.contracts import Progress
 from siesta.errors import BadInput, Busy
 from siesta.jobs import SleepJob, SleepStatus, reported
+from siesta.store.store import sleeper_lock
 from tests.test_learner import picture
 
 COLOURS = ("red", "green", "blue")
@@ -104,11 +106,35 @@ def test_what_cannot_begin_says_why(learner: Siesta) -> None:
         in_memory.sleep_async(updates=4)
 
 
+def test_a_sleep_in_this_process_is_seen_too(learner: Siesta) -> None:
+    job, states = SleepJob(path_of(learner)), []
+
+    def look(_: Progress) -> None:
+        states.append(job.status().state)
+        job.wake()
+
+    report = learner.sleep(updates=1000, batch_size=4, on_progress=look)
+    assert report.interrupted and report.updates < 1000 and set(states) == {"asleep"}
+    assert job.status().state == "done" and job.status().words == report.words()
+
+
+def test_a_sleep_waits_for_who_changes_something_just_now(learner: Siesta) -> None:
+    lock = sleeper_lock(path_of(learner))
+    with Siesta.open(path_of(learner), to_sleep=True) as sleeper:
+        Timer(0.3, lock.release).start()
+        assert sleeper.sleep(updates=4, batch_size=4).updates == 4
+
+
 def test_a_reporter_says_how_it_stands_and_hears_wishes(tmp_path: Path) -> None:
     job = SleepJob(tmp_path)
     with reported(tmp_path) as reporter:
         assert job.status().state == "asleep"
-        with pytest.raises(Busy, match=f"process {os.getpid()}"), reported(tmp_path):
+        with reported(tmp_path) as same, same.one_sleep():
+            assert same is reporter, "what waits for a sleep, and the sleep"
+            with pytest.raises(Busy, match=f"process {os.getpid()}"), same.one_sleep():
+                pass
+        (tmp_path / "x").mkdir()
+        with pytest.raises(Busy, match=f"process {os.getpid()}"), reported(tmp_path / "x" / ".."):
             pass
         assert not reporter.on_progress(Progress(64, 0.5, 1.5, 0.1, 32.0, 2.0))
         job.wake()

@@ -78,6 +78,12 @@ def test_learn_many_says_how_many_are_safe(learner: Siesta) -> None:
     with pytest.raises(BadInput, match="gone") as caught:
         learner.learn_one("gone.png", "red")
     assert caught.value.safe == 0
+    for keys in (None, range(3)):
+        with pytest.raises(BadInput, match="each picture has one label"):
+            learner.learn_many(images[:2], labels[: 1 if keys is None else 2], keys)
+    for threshold in (float("nan"), -0.1, 1.1):
+        with pytest.raises(BadInput, match="a threshold lies from 0 to 1"):
+            learner.predict_one(images[0], threshold=threshold)
 
 
 def test_learn_many_equals_a_sequence_of_learn_one() -> None:
@@ -97,7 +103,7 @@ def test_what_was_encoded_before_is_learned_and_answered_as_pictures_are() -> No
     codes = detour.encode(iter(images))
     assert codes.shape == (45, 32) and codes.dtype == np.uint8
     assert straight.learn_many(images, labels, range(45)) == detour.learn_encoded(codes, labels, range(45))
-    assert torch.equal(means(straight), means(detour)) and detour.known_keys([44, 45]) == {44}
+    assert torch.equal(means(straight), means(detour)) and detour.known_keys([44, 45]) == {44: 45}
     assert straight.info()["classes"] == detour.info()["classes"]
     assert straight.predict_many(images, top=2) == detour.predict_encoded(codes, top=2)
     nothing = detour.encode([])

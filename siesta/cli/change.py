@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from siesta.cli.learner import JsonOption, PathArgument
-from siesta.cli.output import console, print_json
+from siesta.cli.output import console, print_json, say
 
 __all__ = ["correct", "forget", "merge", "refit", "rename"]
 
@@ -17,7 +17,10 @@ LabelArgument = Annotated[str, typer.Argument(help="A class, by its label.")]
 
 
 def rename(
-    path: PathArgument, label: LabelArgument, new: Annotated[str, typer.Argument(help="Its new label.")]
+    path: PathArgument,
+    label: LabelArgument,
+    new: Annotated[str, typer.Argument(help="Its new label.")],
+    as_json: JsonOption = False,
 ) -> None:
     """Give a class another name.
 
@@ -27,11 +30,14 @@ def rename(
 
     with Siesta.open(path) as learner:
         learner.rename(label, new)
-    console.print(f"'{label}' is '{new}' now.")
+    say(f"'{label}' is '{new}' now.", as_json, label=label, to=new)
 
 
 def merge(
-    path: PathArgument, label: LabelArgument, into: Annotated[str, typer.Argument(help="The class that stays.")]
+    path: PathArgument,
+    label: LabelArgument,
+    into: Annotated[str, typer.Argument(help="The class that stays.")],
+    as_json: JsonOption = False,
 ) -> None:
     """Make one class of two.
 
@@ -41,13 +47,16 @@ def merge(
 
     with Siesta.open(path) as learner:
         learner.merge(label, into)
-    console.print(f"What was taught as '{label}' is '{into}' now.")
+    say(f"What was taught as '{label}' is '{into}' now.", as_json, label=label, into=into)
 
 
 def forget(
     path: PathArgument,
     label: Annotated[str | None, typer.Argument(help="A class, by its label.")] = None,
-    sample: Annotated[int | None, typer.Option(help="One sample instead, by its id.")] = None,
+    sample: Annotated[
+        int | None, typer.Option(help="One sample instead, by the id that siesta learn --json gives.")
+    ] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Forget a class, or one sample: codes, counts and means, in every generation that is kept.
 
@@ -65,7 +74,8 @@ def forget(
             learner.forget(label)
         elif sample is not None:
             learner.forget_sample(sample)
-    console.print(f"Forgotten: {f'class {label!r}' if sample is None else f'sample {sample}'}.")
+    what = f"class {label!r}" if sample is None else f"sample {sample}"
+    say(f"Forgotten: {what}.", as_json, label=label, sample=sample)
 
 
 def refit(
@@ -96,8 +106,9 @@ def refit(
 
 def correct(
     path: PathArgument,
-    sample: Annotated[int, typer.Argument(help="A sample, by its id.")],
+    sample: Annotated[int, typer.Argument(help="A sample, by the id that siesta learn --json gives.")],
     label: Annotated[str, typer.Argument(help="What it really is.")],
+    as_json: JsonOption = False,
 ) -> None:
     """Teach a sample anew under another label, in the place of the old one.
 
@@ -107,4 +118,4 @@ def correct(
 
     with Siesta.open(path) as learner:
         new = learner.correct(sample, label)
-    console.print(f"Sample {sample} is '{label}' now, as sample {new}.")
+    say(f"Sample {sample} is '{label}' now, as sample {new}.", as_json, sample=sample, label=label, new=new)

@@ -102,13 +102,16 @@ def learn(
     files = checked_files(folder)
     counts: Counter[str] = Counter()
     unreadable: list[str] = []
+    samples: dict[str, int] = {}
     with Siesta.open(path, durability=durability) as learner, counting() as bar:
         task = bar.add_task("learning", total=len(files))
         try:
             for outcome in teach(learner, files):
                 counts[outcome.status] += 1
-                if outcome.status == "unreadable":
+                if outcome.sample is None:
                     unreadable.append(outcome.reason)
+                else:
+                    samples[str(outcome.path)] = outcome.sample
                 bar.advance(task)
         except (KeyboardInterrupt, SiestaError) as error:
             bar.stop()
@@ -120,7 +123,7 @@ def learn(
         errors.print(f"skipped: {reason}", style="yellow")
     if as_json:
         names = ("learned", "known", "unreadable")
-        print_json({**{name: counts[name] for name in names}, "skipped": unreadable})
+        print_json({**{name: counts[name] for name in names}, "skipped": unreadable, "samples": samples})
     else:
         console.print(
             f"Learned {counts['learned']:,} pictures, {counts['known']:,} were known already, "

@@ -17,6 +17,7 @@ __all__ = [
     "errors",
     "print_json",
     "print_json_line",
+    "say",
     "sleeping",
     "staging",
 ]
@@ -37,6 +38,14 @@ def print_json_line(value: Any) -> None:
     """One JSON line on stdout, at once."""
     sys.stdout.write(json.dumps(value, allow_nan=False) + "\n")
     sys.stdout.flush()
+
+
+def say(words: str, as_json: bool, **facts: object) -> None:
+    """One sentence for people, or the same as JSON."""
+    if as_json:
+        print_json(facts)
+    else:
+        console.print(words)
 
 
 def counting() -> Progress:

@@ -12,12 +12,12 @@ import typer
 
 from siesta.augment import explain_augmentations
 from siesta.cli.learner import JsonOption, PathArgument
-from siesta.cli.output import INTERRUPTED, console, errors, print_json, sleeping
+from siesta.cli.output import INTERRUPTED, console, errors, print_json, say, sleeping
 from siesta.policies import DEFAULT_POLICY, explain_policies
 
 if TYPE_CHECKING:
     from siesta.contracts import Progress, SleepReport
-    from siesta.jobs import Reporter, SleepStatus
+    from siesta.jobs import SleepStatus
 
 __all__ = ["generations", "rollback", "sleep", "sleep_pause", "sleep_resume", "sleep_status", "wake"]
 
@@ -103,12 +103,11 @@ def _here(path: Path, budget: dict[str, Any], wanted: dict[str, Any], idle: Any,
                     reporter.say("done", "woken before it began")
                     return
                 budget = {"until": window.end(datetime.now())}
-            report = _slept(path, {**budget, **wanted}, reporter)
-            reporter.say("done", _sentence(report), report=report.as_dict())
+            report = _slept(path, {**budget, **wanted})
             if as_json:
                 print_json(report.as_dict())
             else:
-                console.print(_sentence(report))
+                console.print(report.words())
             if window is None or report.interrupted:
                 break
     if report.loss_after > 1.2 * report.loss_before:
@@ -117,38 +116,20 @@ def _here(path: Path, budget: dict[str, Any], wanted: dict[str, Any], idle: Any,
         raise typer.Exit(INTERRUPTED)
 
 
-def _slept(path: Path, options: dict[str, Any], reporter: Reporter) -> SleepReport:
+def _slept(path: Path, options: dict[str, Any]) -> SleepReport:
     from siesta.learner import Siesta
 
     with Siesta.open(path, to_sleep=True) as learner, sleeping() as bar:
         task = bar.add_task("asleep", total=1.0, words="falling asleep")
 
-        def show(progress: Progress) -> bool:
+        def show(progress: Progress) -> None:
             words = (
                 f"loss {progress.loss:.3f}  rate {progress.rate:.4f}  "
                 f"{progress.updates:,} updates, {progress.updates_per_second:.0f}/s  {progress.seconds_left:.0f} s left"
             )
             bar.update(task, completed=progress.fraction, words=words)
-            return reporter.on_progress(progress)
 
         return learner.sleep(**options, on_progress=show)
-
-
-def _sentence(report: SleepReport) -> str:
-    woke = "Woke up early" if report.interrupted else "Slept"
-    words = (
-        f"{woke}: {report.updates:,} updates in {report.seconds:.1f} s over {report.samples:,} samples of "
-        f"{report.classes:,} classes ({report.new_classes:,} new). Loss {report.loss_before:.3f} -> "
-        f"{report.loss_after:.3f}, top changed by {100 * report.top_change:.2f} %. "
-    )
-    if report.accuracy_before is not None and report.accuracy_after is not None:
-        words += (
-            f"On {report.held_out:,} samples it never rehearses {100 * report.accuracy_before:.1f} % -> "
-            f"{100 * report.accuracy_after:.1f} %. "
-        )
-    if report.used:
-        return f"{words}Generation {report.generation} is in use."
-    return f"{words}That is worse than tolerated: generation {report.generation} is kept but not used."
 
 
 def sleep_status(path: PathArgument, as_json: JsonOption = False) -> None:
@@ -183,22 +164,22 @@ def _described(status: SleepStatus) -> str:
     return words + (f" (process {status.pid}, since {status.started})" if status.running else "")
 
 
-def sleep_pause(path: PathArgument) -> None:
+def sleep_pause(path: PathArgument, as_json: JsonOption = False) -> None:
     """Let a sleep rest.
 
     Example: siesta sleep-pause birds.siesta
     """
     _job(path).pause()
-    console.print(f"It rests after this batch. siesta sleep-resume {path} lets it go on.")
+    say(f"It rests after this batch. siesta sleep-resume {path} lets it go on.", as_json, wished="pause")
 
 
-def sleep_resume(path: PathArgument) -> None:
+def sleep_resume(path: PathArgument, as_json: JsonOption = False) -> None:
     """Let a sleep that rests go on.
 
     Example: siesta sleep-resume birds.siesta
     """
     _job(path).resume()
-    console.print("It goes on.")
+    say("It goes on.", as_json, wished="resume")
 
 
 def wake(path: PathArgument, as_json: JsonOption = False) -> None:
@@ -239,7 +220,9 @@ def generations(path: PathArgument, as_json: JsonOption = False) -> None:
 
 
 def rollback(
-    path: PathArgument, number: Annotated[int, typer.Argument(help="A generation that siesta generations lists.")]
+    path: PathArgument,
+    number: Annotated[int, typer.Argument(help="A generation that siesta generations lists.")],
+    as_json: JsonOption = False,
 ) -> None:
     """Answer with the weights of another generation; what was taught since it was made is counted in.
 
@@ -249,4 +232,4 @@ def rollback(
 
     with Siesta.open(path, to_sleep=True) as learner:
         learner.roll_back(number)
-    console.print(f"Generation {number} is in use.")
+    say(f"Generation {number} is in use.", as_json, generation=number)

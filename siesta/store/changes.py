@@ -20,6 +20,7 @@ from siesta.store.classes import Classes, RunningSums
 from siesta.store.generations import Edit, Generations, now
 from siesta.store.labels import clean_label
 from siesta.store.samples import NewSample, Samples
+from siesta.store.wipe import Wipe
 
 __all__ = ["Changes"]
 
@@ -33,15 +34,19 @@ class Changes:
         classes: Classes,
         samples: Samples,
         generations: Generations,
+        wipe: Wipe,
         allowed: Callable[[], AbstractContextManager[None]],
     ) -> None:
         """Takes the parts of a store; `allowed` refuses where nothing may be changed, and says what goes wrong."""
+        self._wipe = wipe
         self._connection, self._classes, self._samples = connection, classes, samples
         self._generations, self._allowed = generations, allowed
 
     def rename(self, label: str, new: str) -> None:
         """Gives a class another name."""
         record, clean = self._classes.named(label), clean_label(new)
+        if record.label == clean:
+            raise BadInput(f"'{clean}' is called so already: give another name")
         if any(other.label == clean for other in self._classes.all()):
             raise BadInput(f"there is a class '{clean}' already: merge the two")
         with self._one({"what": "rename", "label": record.label, "to": clean}):
@@ -55,10 +60,10 @@ class Changes:
         with self._one({"what": "merge", "label": gone.label, "into": stays.label}, heads):
             self._samples.move_class(gone.id, stays.id, stays.stored)
             self._connection.execute(
-                "UPDATE classes SET taught = taught + ?, stored = stored + ?,"
-                " held = held + (SELECT held FROM classes WHERE id = ?) WHERE id = ?",
-                (gone.taught, gone.stored, gone.id, stays.id),
+                "UPDATE classes SET taught = taught + ?, stored = stored + ? WHERE id = ?",
+                (gone.taught, gone.stored, stays.id),
             )
+            self._samples.hold_no_more_than_allowed(stays.id)
             sums = self._classes.recent((gone.id, stays.id))
             if sums:
                 total = np.sum([some.total for some in sums], axis=0)
@@ -109,6 +114,8 @@ class Changes:
     def _one(self, what: Mapping[str, Any], heads: Edit | None = None, forgets: bool = False) -> Iterator[None]:
         """One change of what was taught and of the heads; with `forgets`, what it deletes leaves no trace in a file."""
         with self._allowed():
+            if forgets:
+                self._wipe.promise()
             hashes = None if heads is None else self._generations.write_beside("head", heads)
             with schema.transaction(self._connection):
                 yield
@@ -117,5 +124,4 @@ class Changes:
                 self.note(what)
             self._generations.finish()
             if forgets:
-                self._connection.execute("VACUUM")  # pages that were freed, and rests of rows in others
-                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                self._wipe.keep()

@@ -100,7 +100,7 @@ class Generations:
 
     def get(self, number: int) -> Generation:
         """One of them."""
-        rows = self._rows(_KEPT, number)
+        rows = self._rows(_KEPT, number) if 0 <= number <= self.newest() else []
         if not rows:
             kept = ", ".join(str(generation.number) for generation in self.all())
             raise BadInput(f"there is no generation {number} any more: choose from {kept}")

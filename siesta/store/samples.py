@@ -119,6 +119,19 @@ class Samples:
             "UPDATE samples SET class_id = ?, slot = slot + ? WHERE class_id = ?", (into, first, class_id)
         )
 
+    def hold_no_more_than_allowed(self, class_id: int) -> None:
+        """Lets the newest of too many held-out samples of a class be rehearsed."""
+        execute = self._connection.execute
+        execute(
+            "UPDATE samples SET held = 0 WHERE class_id = :id AND held AND id NOT IN"
+            " (SELECT id FROM samples WHERE class_id = :id AND held ORDER BY id LIMIT :most)",
+            {"id": class_id, "most": _HELD_OUT},
+        )
+        execute(
+            "UPDATE classes SET held = (SELECT count(*) FROM samples WHERE class_id = :id AND held) WHERE id = :id",
+            {"id": class_id},
+        )
+
     def recode(self, ids: Ids, codes: npt.NDArray[np.uint8]) -> None:
         """Gives samples (B,) other codes (B, code_bytes)."""
         rows = [
@@ -236,11 +249,18 @@ class Samples:
 
     def class_of(self, sample_id: int) -> int:
         """The class id of a stored sample."""
-        with database_errors(self._path):
-            row = self._connection.execute("SELECT class_id FROM samples WHERE id = ?", (sample_id,)).fetchone()
+        row = None
+        if sample_id <= self.newest():  # beyond may be more than SQLite's numbers
+            with database_errors(self._path):
+                row = self._connection.execute("SELECT class_id FROM samples WHERE id = ?", (sample_id,)).fetchone()
         if row is None:
-            raise BadInput(f"there is no sample {sample_id}: it was never stored, evicted or forgotten")
+            raise BadInput(f"there is no sample {sample_id}: it was evicted or forgotten, or there never was one")
         return int(row[0])
+
+    def key_of(self, sample_id: int) -> int | None:
+        """The key under which a sample was taught, if any."""
+        row = self._connection.execute("SELECT key FROM keys WHERE sample_id = ?", (sample_id,)).fetchone()
+        return None if row is None else int(row[0])
 
     def ids(self) -> Ids:
         """All stored samples, oldest first, those that are held out included."""

@@ -143,6 +143,7 @@ def _prepared(connection: sqlite3.Connection, synchronous: str) -> sqlite3.Conne
         connection.execute("PRAGMA page_size = 16384")  # codes of 1.5 KB waste little of a large page
         connection.execute("PRAGMA cache_size = -32768")  # KiB
         connection.execute("PRAGMA busy_timeout = 10000")
+        connection.execute("PRAGMA secure_delete = ON")  # what is deleted is overwritten
         connection.execute(f"PRAGMA synchronous = {synchronous}")
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except sqlite3.Error:

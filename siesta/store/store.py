@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import time
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -30,6 +31,7 @@ from siesta.store.generations import Generation, Generations
 from siesta.store.labels import clean_label
 from siesta.store.samples import NewSample, Samples
 from siesta.store.settings import read_settings, write_settings
+from siesta.store.wipe import Wipe
 
 __all__ = [
     "OVERHEAD_BYTES",
@@ -48,6 +50,7 @@ __all__ = [
 OVERHEAD_BYTES = 32
 """What a sample counts in the budget beside its codes: ids, class, counters."""
 
+_ASLEEP = "{path} is asleep, or being changed, in process {pid}: wait for it, or wake it with `siesta wake {path}`"
 _KEPT_GENERATIONS = 5
 _AT_ONCE = 256  # samples that are embedded together before a generation is used
 _LAST_FEW = 8  # that many may be left to be embedded while nobody can teach
@@ -78,22 +81,27 @@ class Stored:
 
 
 @dataclass(frozen=True)
-class Snapshot:
-    """A learner at one moment.
+class Moment:
+    """What a database said at one moment.
 
     Attributes:
         generation: The one in use.
-        weights: Its weights, by name of file.
         classes: All of them.
         recent: What was taught since it was made.
         newest: The newest sample of all.
     """
 
     generation: Generation
-    weights: dict[str, dict[str, Tensor]]
     classes: list[ClassRecord]
     recent: list[Recent]
     newest: int
+
+
+@dataclass(frozen=True)
+class Snapshot(Moment):
+    """A learner at one moment: the same, with the weights of the generation, by name of file."""
+
+    weights: dict[str, dict[str, Tensor]]
 
 
 _writers: weakref.WeakValueDictionary[Path, Store] = weakref.WeakValueDictionary()
@@ -108,12 +116,17 @@ def teacher_lock(path: Path) -> files.Lock:
         return files.Lock(path / "lock", lambda pid: f"{path} is being taught by process {pid}: wait for it or stop it")
 
 
-def sleeper_lock(path: Path) -> files.Lock:
+def sleeper_lock(path: Path, patience: float = 0.0) -> files.Lock:
     """Held by the one who changes weights."""
-    with files.disk_errors(path):
-        return files.Lock(
-            path / "sleep.lock", lambda pid: f"{path} is asleep already, in process {pid}: wait for it or wake it"
-        )
+    end = time.monotonic() + patience
+    while True:
+        try:
+            with files.disk_errors(path):
+                return files.Lock(path / "sleep.lock", lambda pid: _ASLEEP.format(path=path, pid=pid))
+        except Busy:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.05)
 
 
 class Store:
@@ -135,7 +148,8 @@ class Store:
         holds_out = bool(self.settings.get("held_out"))  # learners of old do not
         self._classes = Classes(path, connection)
         self.samples = Samples(path, connection, self._classes, self.code_bytes, holds_out)
-        self.changes = Changes(connection, self._classes, self.samples, self.generations, self._changing)
+        self._wipe = Wipe(path, connection)
+        self.changes = Changes(connection, self._classes, self.samples, self.generations, self._wipe, self._changing)
         self._count = 0
         self._recount()
 
@@ -205,6 +219,9 @@ class Store:
         with suppress(Busy), self.sleeping():
             self.generations.prune(_KEPT_GENERATIONS)
             self._name_files()
+            if self._wipe.promised:
+                with suppress(BadInput):  # there is still no room
+                    self._wipe.keep()
 
     def _check_writable(self, access: Access) -> None:
         if self._access == "read":
@@ -213,12 +230,15 @@ class Store:
             raise BadInput(f"{self.path} was opened to sleep on: open it to teach it")
 
     @contextmanager
-    def sleeping(self) -> Iterator[None]:
-        """Inside, generations may be added and used; nobody else sleeps on this store, but teaching goes on."""
+    def sleeping(self, patience: float = 0.0) -> Iterator[None]:
+        """Inside, generations may be added and used; nobody else sleeps on this store, but teaching goes on.
+
+        Where somebody else does, it is waited for so many seconds.
+        """
         self._check_writable("sleep")
         lock = None
         if self.path is not None:
-            lock = sleeper_lock(self.path)
+            lock = sleeper_lock(self.path, patience)
         self._sleeping = True
         try:
             yield
@@ -398,23 +418,28 @@ class Store:
             (number,) = self._connection.execute("PRAGMA data_version").fetchone()
         return int(number)
 
-    def snapshot(self) -> Snapshot:
-        """The generation in use with what was taught since, all of one moment, even while somebody swaps."""
+    def moment(self) -> Moment:
+        """The generation in use with what was taught since, even while somebody swaps."""
         with self._errors():
             self._connection.execute("BEGIN")
             try:
                 generation = self.generations.get(self.generations.used())
                 classes = self.classes()
                 recent = self.recent(record.id for record in classes)
-                newest = self.samples.newest()
+                return Moment(generation, classes, recent, self.samples.newest())
             finally:
                 self._connection.execute("COMMIT")
+
+    def snapshot(self) -> Snapshot:
+        """The same with its weights."""
+        seen = self.moment()
         try:
-            return Snapshot(generation, self.generations.read(generation), classes, recent, newest)
+            return Snapshot(**vars(seen), weights=self.generations.read(seen.generation))
         except Damaged:
-            if self.generation() == generation.number:
+            now = self.moment().generation
+            if (now.number, now.hashes) == (seen.generation.number, seen.generation.hashes):
                 raise
-            return self.snapshot()  # swaps went by while we read, and our files with them
+            return self.snapshot()  # a swap or a change went by while we read, and our files with it
 
     def add_generation(self, tensors: Mapping[str, Tensors], since: int, report: Mapping[str, Any]) -> int:
         """Keeps new weights beside those in use.
