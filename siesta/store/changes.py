@@ -117,5 +117,4 @@ class Changes:
                 self.note(what)
             self._generations.finish()
             if forgets:
-                self._connection.execute("VACUUM")  # pages that were freed, and rests of rows in others
-                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                schema.leave_no_trace(self._connection)
