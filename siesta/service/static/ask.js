@@ -20,8 +20,8 @@ const video = () => $("ask-video");
 /** The answer in large letters, and for a screen reader only when it changes. */
 function showAnswer(answer) {
   $("answer").hidden = false;
-  $("verdict").textContent = answer.known ? answer.label : "unknown";
-  $("verdict").parentElement.classList.toggle("unsure", !answer.known);
+  $("verdict-label").textContent = answer.known ? answer.label : "unknown";
+  $("verdict").classList.toggle("unsure", !answer.known);
   const [best] = answer.top;
   $("verdict-score").textContent = answer.known ? percent(answer.score) : `at best ${best.label}, ${percent(best.score)}`;
   if (spoken !== answer.label) $("verdict-spoken").textContent = `Answer: ${answer.label}`;
@@ -64,7 +64,7 @@ async function startLive() {
 function showLive(on) {
   live = on;
   $("ask-live").setAttribute("aria-pressed", on);
-  $("ask-live").textContent = on ? "Stop the webcam" : "Ask with the webcam";
+  $("ask-live").textContent = on ? "Stop the webcam" : "Use the webcam";
 }
 
 async function loop() {

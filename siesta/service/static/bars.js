@@ -23,6 +23,7 @@ export function showBars(list, top) {
   const ids = new Map((state.classes ?? []).map(({ label, id }) => [label, id]));
   ordered(top).forEach(({ label, score }, at) => {
     const row = list.children[at];
+    row.classList.toggle("best", label === top[0].label);
     row.querySelector(".label").textContent = label;
     row.querySelector(".score").textContent = percent(score);
     const fill = tint(row.querySelector(".fill"), ids.get(label) ?? 0);

@@ -115,9 +115,15 @@ export class Card {
   async rename() {
     const label = this.name.value.trim().normalize("NFC"), old = this.label;
     if (!label || label === old) return void (this.name.value = old);
-    if (this.id === null) this.label = label;
-    else if (await attempt(this.words, () => renameClass(this.id, label))) say(this.words, `Renamed from ${old}.`, "good");
+    if (this.id === null) return this.call(label);
+    if (await attempt(this.words, () => renameClass(this.id, label))) say(this.words, `Renamed from ${old}.`, "good");
     else this.name.value = old;
+  }
+
+  /** Gives a name to a card that nothing was taught yet. */
+  call(label) {
+    Object.assign(this, { label, placeholder: false });
+    this.name.value = label;
     this.showNames();
   }
 

@@ -17,7 +17,9 @@ function litPath(fraction) {
 export function makeMoon(svg) {
   const lit = shape("path", { class: "lit" });
   svg.replaceChildren(
-    shape("circle", { class: "glow", cx: CENTRE, cy: CENTRE, r: 98 }),
+    shape("radialGradient", { id: "moon-glow" },
+      shape("stop", { offset: 0.5, "stop-opacity": 0.5 }), shape("stop", { offset: 1, "stop-opacity": 0 })),
+    shape("circle", { class: "glow", cx: CENTRE, cy: CENTRE, r: 124 }),
     shape("circle", { class: "dark", cx: CENTRE, cy: CENTRE, r: RADIUS }),
     lit,
     ...CRATERS.map(([cx, cy, r]) => shape("circle", { class: "crater", cx, cy, r })),

@@ -10,7 +10,7 @@ import { mayTeach, state, watch } from "./state.js";
 const BUDGETS = [10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 28800]; // seconds
 const CURVE = 300; // points of the loss that are drawn
 
-let losses = [], night = null, falling = false, fill;
+let losses = [], night = null, falling = false, pressed = false, fill;
 
 function showBudget() {
   const words = duration(BUDGETS[$("budget").value]);
@@ -37,7 +37,7 @@ function stateWords({ sleep, classes }) {
   if (sleep.state === "waiting" || sleep.state === "paused") return sleep.words;
   if (sleep.running) return "Dreaming of what it was taught";
   if (!classes?.length) return "Nothing to dream of yet: teach me something first.";
-  return "Awake. Sleep makes it better at what it was taught.";
+  return "Awake. A sleep puts in order what it was taught.";
 }
 
 function showSleep(now) {
@@ -46,17 +46,25 @@ function showSleep(now) {
   $("sleep").classList.toggle("asleep", asleep);
   $("sleep-words").textContent = stateWords(now);
   $("sleep-form").hidden = asleep || !mayTeach();
-  $("sleep-controls").hidden = !sleep.running || !mayTeach();
-  $("sleep-figures").hidden = !progress;
+  $("sleep-controls").hidden = !asleep || !mayTeach();
+  $("sleep-wake").disabled = !sleep.running;
+  $("sleep-figures").hidden = !asleep;
   fill(progress ? progress.fraction : sleep.state === "done" && sleep.report ? 1 : 0.04, stateWords(now));
   follow(sleep, progress);
-  if (progress) {
-    $("sleep-left").textContent = duration(progress.seconds_left);
-    $("sleep-loss").textContent = progress.loss.toFixed(2);
-    $("sleep-updates").textContent = count(progress.updates);
-  }
+  $("sleep-left").textContent = progress ? duration(progress.seconds_left) : "–";
+  $("sleep-loss").textContent = progress ? progress.loss.toFixed(2) : "–";
+  $("sleep-updates").textContent = progress ? count(progress.updates) : "–";
+  keepFocus();
   if (sleep.state === "failed" || sleep.state === "killed") say($("sleep-say"), `The last sleep: ${sleep.words}.`, "bad");
   else if (sleep.running) say($("sleep-say"));
+}
+
+/** Who pressed the button that went away, by key, finds the one that came. */
+function keepFocus() {
+  if (document.activeElement !== document.body || !pressed) return;
+  const next = $("sleep-form").hidden ? $("sleep-wake") : $("sleep-go");
+  next.focus({ preventScroll: true });
+  if (document.activeElement === next) pressed = false;
 }
 
 /** Keeps the losses of the sleep that runs, as far as this page saw it, and draws them. */
@@ -74,7 +82,7 @@ function follow(sleep, progress) {
 async function fallAsleep(event) {
   event.preventDefault();
   say($("sleep-say"));
-  falling = true;
+  falling = pressed = true;
   showSleep(state);
   await attempt($("sleep-say"), () => beginSleep(BUDGETS[$("budget").value], $("policy").value));
   falling = false;

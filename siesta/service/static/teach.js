@@ -19,6 +19,9 @@ function add(label, known = null) {
   return card;
 }
 
+/** The two that wait in an empty learner: the first names typed are theirs. */
+const untouched = () => cards.filter((card) => card.placeholder && card.id === null);
+
 function remove(card) {
   cards.splice(cards.indexOf(card), 1);
   card.close();
@@ -32,7 +35,8 @@ function showClasses({ classes }) {
     const card = cards.find((each) => each.id === known.id) ?? cards.find((each) => each.id === null && each.label === known.label);
     (card ?? add(known.label, known)).show(known);
   }
-  if (!cards.length && mayTeach()) ["Class 1", "Class 2"].forEach((label) => add(label));
+  if (!cards.length && mayTeach()) for (const label of ["Class 1", "Class 2"]) add(label).placeholder = true;
+  if (classes.length > 1) for (const card of untouched()) remove(card);
 }
 
 function showWords({ classes, info }) {
@@ -56,12 +60,18 @@ function filter() {
   for (const card of cards) card.element.hidden = !card.label.toLowerCase().includes(letters);
 }
 
+function claimed(label) {
+  const [card] = untouched();
+  card?.call(label);
+  return card;
+}
+
 function submit(event) {
   event.preventDefault();
   const label = labelOf($("new-name").value);
   if (!label) return say($("teach-say"), "Give it a name first.", "bad");
   say($("teach-say"));
-  const card = named(label) ?? add(label);
+  const card = named(label) ?? claimed(label) ?? add(label);
   $("new-name").value = "";
   filter();
   card.element.scrollIntoView({ block: "nearest" });
@@ -85,5 +95,6 @@ export function startTeach() {
   watch(showWords);
   $("new-class").addEventListener("submit", submit);
   $("new-name").addEventListener("input", filter);
+  $("classes").addEventListener("drop-draft", (event) => remove(event.detail));
   droppable($("teach"), (files, folders) => mayTeach() && dropped(files, folders));
 }

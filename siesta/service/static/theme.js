@@ -11,7 +11,8 @@ const kept = {
 
 function show(theme) {
   document.documentElement.dataset.theme = theme;
-  $("theme").textContent = `Theme: ${theme}`;
+  $("theme").textContent = theme[0].toUpperCase() + theme.slice(1);
+  $("theme").setAttribute("aria-label", `Theme: ${theme}`);
 }
 
 export function startTheme() {
