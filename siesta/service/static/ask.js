@@ -21,7 +21,7 @@ const video = () => $("ask-video");
 function showAnswer(answer) {
   $("answer").hidden = false;
   $("verdict-label").textContent = answer.known ? answer.label : "unknown";
-  $("verdict").classList.toggle("unsure", !answer.known);
+  $("verdict").classList.toggle("doubt", !answer.known);
   const [best] = answer.top;
   $("verdict-score").textContent = answer.known ? percent(answer.score) : `at best ${best.label}, ${percent(best.score)}`;
   if (spoken !== answer.label) $("verdict-spoken").textContent = `Answer: ${answer.label}`;
@@ -64,7 +64,7 @@ async function startLive() {
 function showLive(on) {
   live = on;
   $("ask-live").setAttribute("aria-pressed", on);
-  $("ask-live").textContent = on ? "Stop the webcam" : "Use the webcam";
+  $("ask-live").textContent = on ? "Stop webcam" : "Webcam";
 }
 
 async function loop() {

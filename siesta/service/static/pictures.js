@@ -18,7 +18,7 @@ export async function sendable(file) {
   }
 }
 
-/** Calls `take` with the files that are dropped on an element, or with none and the folders as {name, files}. */
+/** Calls `take` with the files that are dropped on an element, and with the folders as {name, files}. */
 export function droppable(element, take) {
   const over = (on) => element.classList.toggle("over", on);
   element.addEventListener("dragover", (event) => {
@@ -31,10 +31,11 @@ export function droppable(element, take) {
     event.preventDefault();
     event.stopPropagation();
     over(false);
-    const entries = [...event.dataTransfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
-    const files = [...event.dataTransfer.files].filter((_, at) => !entries[at]?.isDirectory);
-    const folders = await Promise.all(entries.filter((entry) => entry.isDirectory).map(folder));
-    take(files, folders);
+    const items = [...event.dataTransfer.items].filter(({ kind }) => kind === "file");
+    const dropped = items.map((item) => ({ entry: item.webkitGetAsEntry?.(), file: item.getAsFile() })); // gone after a wait
+    const files = dropped.filter(({ entry }) => !entry?.isDirectory).map(({ file }) => file);
+    const folders = dropped.filter(({ entry }) => entry?.isDirectory).map(({ entry }) => folder(entry));
+    take(files, await Promise.all(folders));
   });
 }
 

@@ -37,7 +37,7 @@ function stateWords({ sleep, classes }) {
   if (sleep.state === "waiting" || sleep.state === "paused") return sleep.words;
   if (sleep.running) return "Dreaming of what it was taught";
   if (!classes?.length) return "Nothing to dream of yet: teach me something first.";
-  return "Awake. A sleep puts in order what it was taught.";
+  return "Awake, and learning as you teach";
 }
 
 function showSleep(now) {
@@ -76,7 +76,7 @@ function follow(sleep, progress) {
   const every = Math.ceil(losses.length / CURVE), kept = losses.filter((_, at) => at % every === 0);
   const most = Math.max(...kept.map(({ loss }) => loss), 1e-6);
   const points = kept.map(({ fraction, loss }) => ({ x: fraction, y: loss / most }));
-  plot($("loss-plot"), { points, ticks: [{ y: 0, words: "0" }, { y: 1, words: most.toFixed(1) }], height: 90, dots: false });
+  plot($("loss-plot"), { points, ticks: [{ y: 0, words: "0" }, { y: 1, words: most.toFixed(1) }], height: 120, dots: false });
 }
 
 async function fallAsleep(event) {
