@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import MakePictures
 from tests.service.page_support import OpenPage, Service
 
-pytest_plugins = ["tests.service.page_support"]
+pytest_plugins = ["tests.service.page_fixtures"]
 
 
 @pytest.fixture
