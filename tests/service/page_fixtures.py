@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from siesta import Siesta
-from tests.service.page_support import OpenPage, Service
+from tests.service.page_support import SECONDS, OpenPage, Service
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
@@ -22,7 +22,6 @@ SWITCHES = [
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
     *("--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"),
 ]
-SECONDS = 30  # that a page is given for anything: the machine may be busy
 
 
 @pytest.fixture(scope="session")
@@ -87,6 +86,7 @@ def open_page(browser: Browser, service: Service) -> Iterator[OpenPage]:
         page.on("console", lambda message: complain(message.type, message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("request", lambda request: asks(request.url))
+        page.on("filechooser", lambda _: None)  # listening comes too late for a key that was pressed already
         page.goto(service.url)
         page.locator("#connection[data-state=awake], #connection[data-state=asleep]").wait_for()
         return page

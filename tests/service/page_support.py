@@ -19,6 +19,8 @@ import pytest
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
+SECONDS = 30  # that a page is given for anything: the machine may be busy
+
 OpenPage = Callable[..., "Page"]
 
 
@@ -87,6 +89,14 @@ class Service:
         headers = {"content-type": f"multipart/form-data; boundary={edge}"}
         with urllib.request.urlopen(urllib.request.Request(self.url + "v1/learn", body, headers), timeout=60):
             pass
+
+
+def until(page: Page, expression: str) -> None:
+    """Waits for something to be true in the page; Playwright's own way is forbidden by the page's policy."""
+    end = time.monotonic() + SECONDS
+    while not page.evaluate(f"() => Boolean({expression})"):
+        assert time.monotonic() < end, f"never true: {expression}"
+        page.wait_for_timeout(50)
 
 
 def card(page: Page, label: str) -> Locator:

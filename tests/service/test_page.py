@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conftest import MakePictures
-from tests.service.page_support import OpenPage, Service, card, teach
+from tests.service.page_support import OpenPage, Service, card, teach, until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -80,7 +80,7 @@ def test_what_others_do_shows_by_itself_and_after_a_reload(
     service.teach(pictures["leaf"], "leaf")
     for each in (page, other):
         card(each, "leaf").wait_for()
-        each.wait_for_function("document.getElementById('memory-words').textContent.includes('8 samples')")
+        until(each, "document.getElementById('memory-words').textContent.includes('8 samples')")
     other.reload()
     card(other, "leaf").wait_for()
     page.get_by_label("Name of class leaf").fill("tree")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import MakePictures
-from tests.service.page_support import OpenPage, Service
+from tests.service.page_support import OpenPage, Service, until
 
 pytest_plugins = ["tests.service.page_fixtures"]
 
@@ -47,7 +47,7 @@ def test_an_answer_has_bars_and_a_click_corrects_it(
     page.get_by_label("Another name").fill("mug")
     page.get_by_role("button", name="Teach", exact=True).click()
     page.get_by_role("button", name="It is mug: teach it").wait_for()
-    page.wait_for_function("document.querySelectorAll('#bars li').length === 3")  # asked again by itself
+    until(page, "document.querySelectorAll('#bars li').length === 3")  # asked again by itself
     counts = {known["label"]: known["stored"] for known in service.call("GET", "v1/classes")["classes"]}
     assert counts == {"cup": 3, "leaf": 5, "mug": 1}
 
@@ -63,7 +63,7 @@ def test_an_unsure_answer_is_unknown_and_says_what_comes_closest(
     assert page.locator("#verdict-label").inner_text() == "unknown"
     assert "at best" in page.locator("#verdict-score").inner_text()
     page.get_by_label("Say unknown").select_option("never")
-    page.wait_for_function("document.getElementById('verdict-label').textContent !== 'unknown'")
+    until(page, "document.getElementById('verdict-label').textContent !== 'unknown'")
 
 
 def test_the_webcam_asks_live_until_it_is_stopped(
@@ -94,7 +94,9 @@ def test_a_camera_that_is_refused_is_explained(
 ) -> None:
     service.teach(pictures["cup"], "cup")
     page = open_page()
-    page.evaluate("navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException('', 'NotAllowedError'))")
+    page.evaluate(
+        "() => { navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException('', 'NotAllowedError')); }"
+    )
     page.get_by_role("button", name="Webcam", exact=True).click()
     page.locator("#ask-say[data-kind=bad]").wait_for()
     assert "allow it" in page.locator("#ask-say").inner_text()

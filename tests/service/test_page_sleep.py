@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import MakePictures
-from tests.service.page_support import OpenPage, Service
+from tests.service.page_support import OpenPage, Service, until
 
 pytest_plugins = ["tests.service.page_fixtures"]
 
@@ -37,10 +37,10 @@ def test_a_sleep_is_followed_in_two_tabs_and_judged_and_gone_back_from(open_page
     page.get_by_role("button", name="Sleep", exact=True).click()
     for each in (page, other):
         each.locator("#connection[data-state=asleep]").wait_for()
-        each.wait_for_function("document.getElementById('moon').getAttribute('aria-valuenow') > 10")
+        until(each, "document.getElementById('moon').getAttribute('aria-valuenow') > 10")
         assert float(each.locator("#sleep-loss").inner_text()) >= 0
         assert each.locator("#sleep-left").inner_text().endswith("s")
-        assert each.locator("#loss-plot polyline").count() == 1
+        each.locator("#loss-plot polyline").wait_for()
     for each in (page, other):
         each.get_by_role("heading", name="Last sleep").wait_for()
         assert "→" in each.locator("#morning .rise").inner_text()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conftest import MakePictures
-from tests.service.page_support import OpenPage, Service, card, teach
+from tests.service.page_support import OpenPage, Service, card, teach, until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator
@@ -64,12 +64,12 @@ def test_chosen_pictures_become_a_class_with_small_pictures(
     expect_count(card(page, "cup"), 6)
     shown = card(page, "cup").locator(".thumbs img")
     assert shown.count() == 6
-    page.wait_for_function("[...document.querySelectorAll('.thumbs img')].every((image) => image.naturalWidth > 0)")
+    until(page, "[...document.querySelectorAll('.thumbs img')].every((image) => image.naturalWidth > 0)")
     assert stored(service) == {"cup": 6}
     assert "another" in page.locator("#teach-hint").inner_text()
     teach(page, "leaf", pictures["leaf"][:2])
+    page.locator("#teach-sum", has_text="2 classes, 8 pictures").wait_for()
     assert page.locator("#teach-hint").inner_text() == ""
-    assert "2 classes, 8 pictures" in page.locator("#teach-sum").inner_text()
 
 
 def test_what_cannot_be_read_is_named_and_the_rest_is_taught(
@@ -156,16 +156,16 @@ def test_the_webcam_teaches_while_its_button_is_held(open_page: OpenPage, servic
     page = open_page()
     page.get_by_label("Webcam for Class 1").click()
     button = card(page, "Class 1").locator(".hold")
-    page.wait_for_function("document.querySelector('.booth video').videoWidth > 0")
+    until(page, "document.querySelector('.booth video').videoWidth > 0")
     button.focus()
     if by == "mouse":
         button.hover()
     (page.mouse.down if by == "mouse" else lambda: page.keyboard.down(" "))()
-    page.wait_for_function("document.querySelector('.hold').textContent.match(/: ([3-9])/)")
+    until(page, "document.querySelector('.hold').textContent.match(/: ([3-9])/)")
     (page.mouse.up if by == "mouse" else lambda: page.keyboard.up(" "))()
     assert button.inner_text() == "Hold to teach"
     card(page, "Class 1").locator(".say[data-kind=good]").wait_for()
-    page.wait_for_function("Number(document.querySelector('.count').textContent) >= 3")
+    until(page, "Number(document.querySelector('.count').textContent) >= 3")
     page.get_by_label("Webcam for Class 1").click()
     assert stored(service)["Class 1"] >= 3
     assert not card(page, "Class 1").locator("video").is_visible()

@@ -27,14 +27,18 @@ function showHeader({ connection, info, sleep, trouble }) {
 
 /** Marks the room that is looked at in the bar below, on small screens. */
 function followRooms() {
-  const links = [...document.querySelectorAll(".tabs a")];
-  const seen = new IntersectionObserver((entries) => {
-    for (const { isIntersecting, target } of entries) {
-      if (!isIntersecting) continue;
-      for (const link of links) link.toggleAttribute("aria-current", link.hash === `#${target.id}`);
+  const links = [...document.querySelectorAll(".tabs a")], rooms = [...document.querySelectorAll(".room")];
+  const mark = () => {
+    const above = rooms.filter((room) => room.getBoundingClientRect().top < innerHeight / 3);
+    const atEnd = innerHeight + scrollY > document.documentElement.scrollHeight - 4;
+    const now = atEnd ? rooms.at(-1) : above.at(-1) ?? rooms[0];
+    for (const link of links) {
+      if (link.hash === `#${now.id}`) link.setAttribute("aria-current", "true");
+      else link.removeAttribute("aria-current");
     }
-  }, { rootMargin: "-40% 0px -55%" });
-  for (const room of document.querySelectorAll(".room")) seen.observe(room);
+  };
+  document.addEventListener("scroll", () => requestAnimationFrame(mark), { passive: true });
+  mark();
 }
 
 startTheme();

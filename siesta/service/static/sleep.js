@@ -81,6 +81,7 @@ function follow(sleep, progress) {
 
 async function fallAsleep(event) {
   event.preventDefault();
+  if (!state.classes?.length) return say($("sleep-say"), "There is nothing to rehearse yet: teach something first.", "bad");
   say($("sleep-say"));
   falling = pressed = true;
   showSleep(state);
