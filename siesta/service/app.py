@@ -58,9 +58,10 @@ def make_app(desk: Desk, options: Options, metrics: Metrics, closing: asyncio.Ev
     app.state.parts = Parts(
         desk, Uploads(options.limits, desk.image_size), job, keeper, metrics, options, Streams(look, closing)
     )
-    for router in (lessons.router, nights.router, front.router):
+    routers = (lessons.router, nights.router, front.router)
+    for router in routers:
         app.include_router(router)
-    answer_problems(app, desk.path)
+    answer_problems(app, desk.path, [route for router in routers for route in router.routes])
 
     for ending, kind in _TYPES.items():
         mimetypes.add_type(kind, ending)

@@ -217,11 +217,11 @@ class Desk:
                 left = [(work, lesson) for work, lesson in left if work not in failed]
                 continue
             self._metrics.taught(len(group), time.monotonic() - start)
+            self.revision += 1
             for (work, _), sample_id in zip(group, ids, strict=True):
                 work.ids.append(sample_id)
                 if len(work.ids) == len(work.lessons):
                     work.done.set_result(Learned(work.ids, learner.generation))
-            self.revision += 1
             self._keep_thumbnails(learner, zip(ids, (lesson for _, lesson in group), strict=True))
 
     def _not_stored(self, error: Exception, safe: int) -> Exception:
@@ -261,12 +261,11 @@ class Desk:
         return Problem(409, str(error)) if isinstance(error, BadInput) else error
 
     def _run_errand(self, learner: Siesta, errand: _Errand[Any]) -> None:
+        self.revision += errand.changes  # even if it fails: who knows how far it came
         try:
             errand.done.set_result(errand.work(learner))
         except Exception as error:
             errand.done.set_exception(error)
-        finally:
-            self.revision += errand.changes
 
     def _look_around(self, learner: Siesta) -> None:
         """Notices what other processes did: slept, or went back to other weights."""

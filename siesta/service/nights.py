@@ -20,7 +20,7 @@ __all__ = ["router", "shape_of"]
 
 router = APIRouter(prefix="/v1", responses=COMMON)
 
-Number = Annotated[int, Path(ge=0, le=2**63 - 1, description="Of a generation that is kept.", examples=[0])]
+Number = Annotated[int, Path(ge=0, le=2**53 - 1, description="Of a generation that is kept.", examples=[0])]
 
 
 def shape_of(status: SleepStatus) -> SleepShape:

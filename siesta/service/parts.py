@@ -27,7 +27,6 @@ _MEANINGS = {
     404: "There is no such thing.",
     409: "Not now.",
     413: "Too many bytes, or too many pictures.",
-    415: "A body of another kind than is asked for.",
     422: "A picture, label or value that cannot be used.",
     429: "Too much at once: wait the seconds in `Retry-After`.",
     500: "Our bug, or a damaged learner.",
@@ -81,4 +80,4 @@ def _parts(request: Request) -> Parts:
 
 
 PartsHere = Annotated[Parts, Depends(_parts)]
-Id = Annotated[int, Path(ge=1, le=2**63 - 1, description="Never given twice.", examples=[1])]
+Id = Annotated[int, Path(ge=1, le=2**53 - 1, description="Never given twice.", examples=[1])]

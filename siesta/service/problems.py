@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import BaseRoute, Match
 
 from siesta.errors import Busy, Damaged, SiestaError
 
@@ -20,6 +21,7 @@ __all__ = ["PROBLEM_JSON", "Problem", "answer_problems", "problem_response"]
 
 PROBLEM_JSON = "application/problem+json"
 _AGAIN_AFTER = "1"  # seconds, where nobody knows better
+_SENTENCES = {"Not Found": "there is nothing here", "Method Not Allowed": "this method means nothing here"}
 _log = logging.getLogger(__name__)
 
 
@@ -55,8 +57,14 @@ def problem_response(problem: Problem) -> Response:
     return Response(json.dumps(body), problem.status, problem.headers, PROBLEM_JSON)
 
 
-def answer_problems(app: FastAPI, path: Path) -> None:
-    """Gives every error of an app its shape; the learner's own folder is named without where it lies."""
+def answer_problems(app: FastAPI, path: Path, routes: Sequence[BaseRoute]) -> None:
+    """Gives every error of an app its shape.
+
+    Args:
+        app: The whole of it.
+        path: The learner's folder, which is named without where it lies.
+        routes: All that have methods.
+    """
 
     def as_problem(error: Exception) -> Problem:
         if isinstance(error, Problem):
@@ -64,20 +72,32 @@ def answer_problems(app: FastAPI, path: Path) -> None:
         if isinstance(error, RequestValidationError):
             return Problem(422, _invalid(error))
         if isinstance(error, HTTPException):
-            return Problem(error.status_code, _words(error.detail), error.headers)
+            return Problem(error.status_code, _SENTENCES.get(error.detail, _words(error.detail)), error.headers)
         if isinstance(error, SiestaError):
             status = 409 if isinstance(error, Busy) else 500 if isinstance(error, Damaged) else 422
             return Problem(status, str(error).replace(str(path), path.name))
         return Problem(500, "something went wrong on our side: the service's log says what")
 
-    async def answer(_: Request, error: Exception) -> Response:
+    async def answer(request: Request, error: Exception) -> Response:
         problem = as_problem(error)
+        if problem.status == 405:
+            problem.headers["Allow"] = _allowed(routes, request)
         if problem.status == 500:
             _log.error("%s", problem.detail, exc_info=error)
         return problem_response(problem)
 
     for kind in (Problem, RequestValidationError, HTTPException, SiestaError, Exception):
         app.add_exception_handler(kind, answer)
+
+
+def _allowed(routes: Sequence[BaseRoute], request: Request) -> str:
+    """Methods of all routes at an address, where the framework names those of the first; of a file, GET."""
+    methods: set[str] = set()
+    for route in routes:
+        found, _ = route.matches(request.scope)
+        if found is not Match.NONE:
+            methods |= getattr(route, "methods", None) or set()
+    return ", ".join(sorted(methods or {"GET", "HEAD"}))
 
 
 def _words(detail: str) -> str:

@@ -31,7 +31,7 @@ __all__ = [
     "SleepShape",
 ]
 
-_LARGEST = 2**63 - 1
+_LARGEST = 2**53 - 1  # that every client can count to
 
 
 def _finite(value: Any) -> Any:

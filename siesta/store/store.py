@@ -279,6 +279,8 @@ class Store:
         if self._lock is not None:
             self._lock.release()
             self._lock = None
+        if self.path is not None and _writers.get(self.path.resolve()) is self:
+            del _writers[self.path.resolve()]  # whoever takes over may be another thread, and must not close it again
 
     # -- samples --------------------------------------------------------------------------------------------------
 

@@ -82,7 +82,13 @@ def test_rename_merge_forget_correct(taught: Client) -> None:
 
 
 def test_labels_are_text_never_markup_never_a_path(client: Client) -> None:
-    for label in ("<script>alert(1)</script>", "../../etc/passwd", "a/b?c#d%2e", "'; DROP TABLE classes; --", "深い 🌙"):
+    for label in (
+        "<script>alert(1)</script>",
+        "../../etc/passwd",
+        "a/b?c#d%2e",
+        "'; DROP TABLE classes; --",
+        "深い 🌙",
+    ):
         client.learn(picture("red"), label)
         found = client.classes()[-1]
         assert found.label == label
