@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from siesta import Siesta
-from tests.service.page_support import SECONDS, OpenPage, Service
+from tests.service.page_support import SECONDS, OpenPage, Service, free_port
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
@@ -45,10 +44,7 @@ def served(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     """One service of a small learner for all tests; not begun where there is no browser."""
     path = tmp_path_factory.mktemp("page") / "birds.siesta"
     Siesta.create(path, memory="1MB", image_size=64).close()
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
-    service = Service(path, port)
+    service = Service(path, free_port())
     service.start()
     yield service
     service.wake()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -30,6 +31,7 @@ class Service:
 
     path: Path
     port: int
+    options: tuple[str, ...] = ()
     process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -37,8 +39,10 @@ class Service:
         return f"http://127.0.0.1:{self.port}/"
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "siesta", "serve", str(self.path), "--port", str(self.port)]
-        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env={**os.environ, "OMP_NUM_THREADS": "1"})
+        command = [sys.executable, "-m", "siesta", "serve", str(self.path), "--port", str(self.port), *self.options]
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, "OMP_NUM_THREADS": "1"}
+        )
         end = time.monotonic() + 60
         while time.monotonic() < end and self.process.poll() is None:
             try:
@@ -89,6 +93,13 @@ class Service:
         headers = {"content-type": f"multipart/form-data; boundary={edge}"}
         with urllib.request.urlopen(urllib.request.Request(self.url + "v1/learn", body, headers), timeout=60):
             pass
+
+
+def free_port() -> int:
+    """One that nobody listens at just now."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
 
 
 def until(page: Page, expression: str) -> None:

@@ -66,6 +66,22 @@ def test_an_unsure_answer_is_unknown_and_says_what_comes_closest(
     until(page, "document.getElementById('verdict-label').textContent !== 'unknown'")
 
 
+def test_with_many_classes_the_likely_ones_are_offered(
+    open_page: OpenPage, service: Service, pictures: dict[str, list[Path]]
+) -> None:
+    service.teach(pictures["cup"][1:], "cup")
+    for number in range(9):
+        service.teach(pictures["leaf"][:1], f"leaf {number}")
+    page = open_page()
+    page.locator("#ask-file").set_input_files(pictures["cup"][0])
+    page.locator("#answer").wait_for()
+    offered = page.locator("#correction-choices button")
+    assert offered.count() == 5
+    assert offered.first.inner_text() == "cup"
+    page.get_by_label("Find a class, or name a new one").fill("LEAF 7")
+    assert page.locator("#classes > li:visible").count() == 1
+
+
 def test_the_webcam_asks_live_until_it_is_stopped(
     open_page: OpenPage, service: Service, pictures: dict[str, list[Path]]
 ) -> None:

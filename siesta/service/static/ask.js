@@ -4,7 +4,7 @@ import { predict } from "./api.js";
 import { showBars } from "./bars.js";
 import { frameSide } from "./booth.js";
 import { grab, leave, look } from "./camera.js";
-import { startCorrection } from "./correction.js";
+import { offer, startCorrection } from "./correction.js";
 import { $, attempt, say } from "./dom.js";
 import { percent } from "./format.js";
 import { droppable, sendable } from "./pictures.js";
@@ -27,6 +27,7 @@ function showAnswer(answer) {
   if (spoken !== answer.label) $("verdict-spoken").textContent = `Answer: ${answer.label}`;
   spoken = answer.label;
   showBars($("bars"), answer.top);
+  offer(answer.top.map(({ label }) => label));
 }
 
 /** Asks about a picture file. */
@@ -43,6 +44,7 @@ async function askAbout(file) {
 export async function askPicture(file) {
   await stopLive();
   picture = file;
+  say($("correction-say"));
   const image = $("ask-picture");
   URL.revokeObjectURL(image.src);
   image.src = URL.createObjectURL(file);

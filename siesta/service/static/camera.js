@@ -24,17 +24,19 @@ async function opened() {
 /** Shows the camera in a <video>; fails with a sentence. */
 export async function look(video) {
   viewers.add(video);
+  const shared = (stream ??= opened());
   try {
-    stream ??= opened();
-    video.srcObject = await stream;
-    const [track] = video.srcObject.getVideoTracks();
+    const seen = await shared;
+    if (!viewers.has(video)) return; // left again while the browser asked
+    video.srcObject = seen;
+    const [track] = seen.getVideoTracks();
     video.classList.toggle("mirrored", track.getSettings().facingMode !== "environment");
-    await video.play();
   } catch (error) {
-    stream = viewers.size > 1 && video.srcObject ? stream : null;
+    if (stream === shared) stream = null;
     viewers.delete(video);
     throw error;
   }
+  await video.play().catch(() => {}); // left while it began to play
 }
 
 /** Takes the camera from a <video>; the last one turns it off. */

@@ -12,6 +12,7 @@ export function make(tag, properties = {}, ...children) {
 /** Words beside what they are about; kind is "good", "bad" or nothing. Lines after the first become a list. */
 export function say(place, words = "", kind = "") {
   const [first, ...more] = [words].flat();
+  if (!more.length && place.textContent === first && place.dataset.kind === kind) return; // not to be read out again
   place.dataset.kind = kind;
   place.setAttribute("role", kind === "bad" ? "alert" : "status");
   place.replaceChildren(first);

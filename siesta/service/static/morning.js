@@ -22,7 +22,7 @@ function judged({ accuracy_before: before, accuracy_after: after, held_out: aske
     return make("p", {}, "From its 20th picture on, a class keeps a few aside to judge sleep by. None has that many yet.");
   }
   const rise = Math.round(100 * (after - before));
-  const change = make("span", { className: rise < 0 ? "worse" : "better" }, rise ? `${rise > 0 ? "+" : "−"}${Math.abs(rise)} points` : "as before");
+  const change = make("span", { className: rise < 0 ? "worse" : rise ? "better" : "same" }, rise ? `${rise > 0 ? "+" : "−"}${Math.abs(rise)} points` : "as before");
   const numbers = make("p", { className: "rise" }, make("span", { className: "from" }, percent(before)), make("span", {}, "→"), make("span", {}, percent(after)), change);
   return make("div", {}, numbers, make("p", { className: "aside" }, `right of ${count(asked)} pictures it never rehearses`));
 }

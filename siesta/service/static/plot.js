@@ -14,7 +14,7 @@ export function shape(tag, attributes, ...children) {
  * `points` are {x, y, words, hollow, label} with x and y from 0 to 1; `ticks` {y, words}; `names` {x, words} go below.
  */
 export function plot(svg, { points, ticks = [], names = [], width = 360, height = 150, dots = true }) {
-  const left = ticks.length ? 44 : 4, right = width - 14, top = 14, bottom = height - (names.length ? 24 : 6);
+  const left = ticks.length ? 44 : 4, right = width - 24, top = 14, bottom = height - (names.length ? 24 : 6);
   const at = ({ x = 0, y = 0 }) => [left + x * (right - left), bottom - y * (bottom - top)];
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   svg.replaceChildren();

@@ -6,6 +6,8 @@ import { count, pictures } from "./format.js";
 import { droppable } from "./pictures.js";
 import { mayTeach, watch } from "./state.js";
 
+const MANY = 6; // classes from which the list scrolls on its own
+
 const cards = []; // drafts last
 
 const labelOf = (name) => name.trim().normalize("NFC");
@@ -52,6 +54,7 @@ function showWords({ classes, info }) {
         : "Teach me two things: show each of these a few pictures, from the webcam or your files. " +
           "A handful is enough to begin. Then ask.";
   $("new-class").hidden = !mayTeach();
+  $("teach").classList.toggle("many", classes.length > MANY);
 }
 
 /** While a name is typed, only cards with these letters are shown. */

@@ -12,7 +12,7 @@ const kept = {
 function show(theme) {
   document.documentElement.dataset.theme = theme;
   $("theme").textContent = theme[0].toUpperCase() + theme.slice(1);
-  $("theme").setAttribute("aria-label", `Theme: ${theme}`);
+  $("theme").ariaLabel = $("theme").title = `Theme: ${theme}`;
 }
 
 export function startTheme() {
