@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeAlias
@@ -178,7 +179,7 @@ class Client:
 
     def events(self) -> Iterator[SleepShape | Changed]:
         """What changes, as it changes, for as long as the service runs."""
-        with self._http.stream("GET", "/v1/events", timeout=httpx.Timeout(60.0)) as response:
+        with self._connected(), self._http.stream("GET", "/v1/events") as response:
             if response.is_error:
                 response.read()
                 raise Refused(response)
@@ -191,12 +192,17 @@ class Client:
                     shape = SleepShape if name == "sleep" else Changed
                     yield shape.model_validate(json.loads(value))
 
-    def _send(self, method: str, path: str, **request: Any) -> bytes:
+    @contextmanager
+    def _connected(self) -> Iterator[None]:
         try:
-            response = self._http.request(method, path, **request)
+            yield
         except httpx.HTTPError as error:
-            url = self._http.base_url
-            raise BadInput(f"the service at {url} does not answer ({error or type(error).__name__})") from error
+            words = str(error) or type(error).__name__
+            raise BadInput(f"the service at {self._http.base_url} does not answer ({words}): is it running?") from error
+
+    def _send(self, method: str, path: str, **request: Any) -> bytes:
+        with self._connected():
+            response = self._http.request(method, path, **request)
         if not response.is_success:
             raise Refused(response)
         return response.content

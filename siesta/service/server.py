@@ -83,6 +83,7 @@ class _Server(uvicorn.Server):
 
     def _end(self) -> None:
         self._closing.set()
+        self.force_exit = self.should_exit  # told twice, it waits for nobody any more
         self.should_exit = True
 
 

@@ -50,10 +50,6 @@ class Uploads:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, lambda: [thumbnail(pixels) for pixels in pictures])
 
-    def close(self) -> None:
-        """Ends the threads."""
-        self._threads.shutdown()
-
 
 def read_upload(file: BinaryIO, name: str, size: int, most_pixels: int) -> Pixels:
     """Pixels (size, size, 3) of a picture in a file that nobody vouches for.
