@@ -157,6 +157,10 @@ def test_words_stand_out_from_their_ground(
     page.get_by_label("Find a class, or name a new one").fill("zzz")
     page.get_by_label("Find a class, or name a new one").fill("")
     page.get_by_role("button", name="Add", exact=True).click()  # words about an error
+    page.get_by_role("button", name="Webcam", exact=True).click()  # pressed, with the mouse over it
+    page.get_by_label("More for cup").click()
+    page.get_by_role("button", name="Stop webcam").hover()
+    page.wait_for_timeout(300)
     assert page.evaluate(FAINT) == []
 
 

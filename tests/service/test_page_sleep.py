@@ -74,3 +74,18 @@ def test_what_is_refused_while_it_sleeps_is_said_on_the_card(open_page: OpenPage
     page.keyboard.press("Enter")
     page.locator("#classes .say[data-kind=bad]").wait_for()
     assert page.get_by_label("Name of class cup").input_value() == "cup"
+
+
+def test_drift_and_a_sleep_that_did_worse_are_said(open_page: OpenPage, taught: Service) -> None:
+    page = open_page()
+    told = taught.call("GET", "v1/info")
+    told["codec"].update(drifted=True, relative_error=0.1, error_lately=0.2)
+    night = {"made": "2026-01-01T06:01:00+00:00", "policy": "uniform", "updates": 64, "seconds": 9.0, "samples": 40}
+    scores = {"loss_before": 0.5, "loss_after": 0.4, "held_out": 10, "accuracy_before": 0.9, "accuracy_after": 0.6}
+    told["sleeps"] = [{"generation": 1, "interrupted": False, "used": False, **night, **scores}]
+    page.route("**/v1/info", lambda route: route.fulfill(json=told))
+    page.reload()
+    page.locator("#drift", has_text="20 % instead of 10 %").wait_for()
+    morning = page.locator("#morning").inner_text()
+    assert "30 points" in morning
+    assert "kept but not used" in morning

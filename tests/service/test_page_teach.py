@@ -101,6 +101,21 @@ def test_pictures_are_dropped_and_pasted_on_a_card(
     assert stored(service) == {"Class 1": 1}
 
 
+def test_a_folder_that_is_dropped_becomes_a_class(
+    open_page: OpenPage, service: Service, pictures: dict[str, list[Path]]
+) -> None:
+    page = open_page()
+    box = page.locator("#teach-title").bounding_box()
+    assert box is not None
+    devtools = page.context.new_cdp_session(page)
+    folders = [str(pictures[label][0].parent) for label in ("cup", "leaf")]
+    data = {"items": [], "files": folders, "dragOperationsMask": 1}
+    for kind in ("dragEnter", "dragOver", "drop"):
+        devtools.send("Input.dispatchDragEvent", {"type": kind, "x": box["x"] + 5, "y": box["y"] + 5, "data": data})
+    expect_count(card(page, "leaf"), 6)
+    assert stored(service) == {"cup": 6, "leaf": 6}
+
+
 def test_a_drop_beside_the_cards_is_explained(open_page: OpenPage, pictures: dict[str, list[Path]]) -> None:
     page = open_page()
     data = base64.b64encode(pictures["cup"][0].read_bytes()).decode()
