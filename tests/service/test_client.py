@@ -16,14 +16,14 @@ def test_a_service_that_is_not_there_is_said_in_a_sentence() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     with Client(f"http://127.0.0.1:{port}") as client:
-        with pytest.raises(BadInput, match="does not answer .*: is it running"):
+        with pytest.raises(BadInput, match=r"does not answer .*: is it running"):
             client.classes()
         with pytest.raises(BadInput, match="does not answer"):
             next(client.events())
 
 
 def test_a_picture_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with Client("http://127.0.0.1:1") as client, pytest.raises(BadInput, match="no picture at .*none.jpg"):
+    with Client("http://127.0.0.1:1") as client, pytest.raises(BadInput, match=r"no picture at .*none\.jpg"):
         client.learn(tmp_path / "none.jpg", "robin")
 
 

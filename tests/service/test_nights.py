@@ -25,7 +25,7 @@ def test_a_sleep_is_followed_while_it_answers_and_its_weights_are_taken_over(cli
         events = listener.events()
         first = [next(events), next(events)]
         assert any(isinstance(event, SleepShape) for event in first)
-        begun = client.sleep(updates=1024)
+        begun = client.sleep(updates=512)
         assert begun.running and begun.progress is not None
         with pytest.raises(Refused, match=r"colours.siesta is asleep already") as caught:
             client.sleep(seconds=1)
@@ -38,7 +38,7 @@ def test_a_sleep_is_followed_while_it_answers_and_its_weights_are_taken_over(cli
         assert asked > 0
         status = client.sleep_status()
         assert status.state == "done" and status.report is not None
-        assert (status.report.updates, status.report.generation, status.report.held_out) == (1024, 1, 4)
+        assert (status.report.updates, status.report.generation, status.report.held_out) == (512, 1, 4)
         assert status.report.accuracy_before is not None and status.report.accuracy_after is not None
         seen = []
         for event in events:
