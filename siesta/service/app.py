@@ -48,6 +48,7 @@ def make_app(desk: Desk, options: Options, metrics: Metrics, closing: asyncio.Ev
         summary="A picture classifier that learns as it goes and consolidates while it sleeps.",
         docs_url=None,  # they would load scripts from elsewhere
         redoc_url=None,
+        redirect_slashes=False,
     )
     job, keeper = SleepJob(desk.path), Keeper(Tokens(desk.path))
 

@@ -110,5 +110,6 @@ def _invalid(error: RequestValidationError) -> str:
     found = []
     for one in error.errors():
         place = ".".join(str(part) for part in one["loc"][1:]) or str(one["loc"][0])
-        found.append(f"{place}: {_words(one['msg'])}")
+        words = "send it as a file" if "UploadFile" in one["msg"] else _words(one["msg"])
+        found.append(f"{place}: {words}")
     return "; ".join(dict.fromkeys(found)) or "the request cannot be used"

@@ -25,6 +25,7 @@ from siesta.service.tokens import Tokens
 __all__ = ["serve"]
 
 _BACKLOG = 128
+_EVERY = ("0.0.0.0", "::")  # noqa: S104 - to be recognised
 _WITHOUT_TLS = "Tokens and pictures go over the net as they are: give --tls-cert and --tls-key, or a proxy with TLS."
 
 
@@ -120,8 +121,8 @@ def _check_tls(options: Options) -> None:
 def _announce(tokens: Tokens, options: Options, listener: socket.socket, say: Callable[[str], None]) -> None:
     """Says where it is; at the first start that needs one, makes a token and shows it this once."""
     scheme = "http" if options.certificate is None else "https"
-    name = f"[{options.host}]" if ":" in options.host else options.host
-    address = f"{scheme}://{name}:{listener.getsockname()[1]}"
+    name = _name(options)
+    address = f"{scheme}://{f'[{name}]' if ':' in name else name}:{listener.getsockname()[1]}"
     if not options.local and not tokens.all():
         secret = tokens.new("teach")
         say(f"A token to teach and ask with, shown this once: {secret}")
@@ -130,3 +131,17 @@ def _announce(tokens: Tokens, options: Options, listener: socket.socket, say: Ca
         say(f"Open {address}")
     if not options.local and options.certificate is None:
         say(_WITHOUT_TLS)
+
+
+def _name(options: Options) -> str:
+    """What people may call it: of every address of this machine, the one that leads out."""
+    if options.hosts:
+        return options.hosts[0]
+    if options.host not in _EVERY:
+        return options.host
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as unsent:
+        try:
+            unsent.connect(("192.0.2.1", 9))  # an address that is nobody's; nothing is sent
+        except OSError:
+            return "127.0.0.1"
+        return str(unsent.getsockname()[0])

@@ -49,9 +49,9 @@ class Running:
     def _address(self) -> str:
         end = time.monotonic() + 90
         while time.monotonic() < end:
-            found = re.search(r"Open (https?://[^/\s]+)", self.said())
+            found = re.search(r"Open (https?)://[^\s/]+:(\d+)", self.said())
             if found:
-                return found[1].replace("0.0.0.0", "127.0.0.1")
+                return f"{found[1]}://127.0.0.1:{found[2]}"
             if self.process.poll() is not None:
                 break
             time.sleep(0.05)

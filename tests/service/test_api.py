@@ -179,6 +179,8 @@ def test_every_error_has_one_shape(running: Running) -> None:
         ("DELETE", "/v1/samples/one", {}, 422),
         ("POST", "/v1/learn", {}, 422),
         ("POST", "/v1/learn", {"data": {"label": "a"}}, 422),
+        ("POST", "/v1/learn", {"data": {"image": "as text", "label": "a"}}, 422),
+        ("POST", "/v1/learn/", {}, 404),
         ("POST", "/v1/learn", {"content": b"garbage", "headers": {"content-type": "multipart/form-data"}}, 400),
         ("POST", "/v1/sleep", {"content": b"{", "headers": {"content-type": "application/json"}}, 422),
         ("POST", "/v1/sleep", {"json": {}}, 422),

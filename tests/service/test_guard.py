@@ -109,6 +109,7 @@ def test_elsewhere_a_token_is_needed(open_wide: Running, bare: httpx.Client, sec
         client.learn(picture("red"), "red")
         assert client.info().scopes == ["ask", "teach"]
     assert "go over the net as they are" in open_wide.said()
+    assert f"Open http://Birds.example:{open_wide.url.rpartition(':')[2]}/#token={secret}" in open_wide.said()
     with Client(open_wide.url, token=Tokens(open_wide.path).new("ask")) as client:
         assert client.predict(picture("red")).label == "red"
         assert client.info().scopes == ["ask"]
@@ -145,6 +146,7 @@ def test_named_hosts_and_origins_may(open_wide: Running, bare: httpx.Client, sec
 
 def test_revoked_it_lets_nobody_in_and_wrong_tries_are_limited(serve: Serve) -> None:
     running = serve("--host", "0.0.0.0")
+    assert "://0.0.0.0" not in running.said(), "nobody can open that"
     tokens = Tokens(running.path)
     secret = tokens.new("teach")
     with Client(running.url, token=secret) as client:
