@@ -2,7 +2,7 @@
 
 import { shape } from "./plot.js";
 
-const CENTRE = 100, RADIUS = 74;
+const CENTRE = 100, RADIUS = 74, CRESCENT = 0.04; // of the disc, lit at the least
 const CRATERS = [[78, 72, 13], [120, 96, 9], [92, 128, 16], [132, 132, 6], [118, 60, 6], [66, 104, 6]];
 
 /** Outline of the lit part, growing from the right edge to the whole disc. */
@@ -26,7 +26,7 @@ export function makeMoon(svg) {
   );
   return (fraction, words) => {
     const share = Math.min(Math.max(fraction, 0), 1);
-    lit.setAttribute("d", share ? litPath(share) : "");
+    lit.setAttribute("d", litPath(Math.max(share, CRESCENT)));
     svg.setAttribute("aria-valuenow", Math.round(100 * share));
     svg.setAttribute("aria-valuetext", words);
   };

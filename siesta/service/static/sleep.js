@@ -49,7 +49,7 @@ function showSleep(now) {
   $("sleep-controls").hidden = !asleep || !mayTeach();
   $("sleep-wake").disabled = !sleep.running;
   $("sleep-figures").hidden = !asleep;
-  fill(progress ? progress.fraction : sleep.state === "done" && sleep.report ? 1 : 0.04, stateWords(now));
+  fill(progress ? progress.fraction : sleep.state === "done" && sleep.report ? 1 : 0, stateWords(now));
   follow(sleep, progress);
   $("sleep-left").textContent = progress ? duration(progress.seconds_left) : "–";
   $("sleep-loss").textContent = progress ? progress.loss.toFixed(2) : "–";
@@ -71,7 +71,7 @@ function keepFocus() {
 function follow(sleep, progress) {
   if (sleep.started !== night) [losses, night] = [[], sleep.started];
   if (progress && progress.updates !== losses.at(-1)?.updates) losses.push(progress);
-  $("loss-figure").hidden = losses.length < 3 || !sleep.running;
+  $("loss-figure").hidden = losses.length < 2 || !sleep.running;
   if ($("loss-figure").hidden) return;
   const every = Math.ceil(losses.length / CURVE), kept = losses.filter((_, at) => at % every === 0);
   const most = Math.max(...kept.map(({ loss }) => loss), 1e-6);
