@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 __all__ = ["serve", "token"]
 
-token = typer.Typer(help="Who may come in where a service does not listen on loopback.", no_args_is_help=True)
+token = typer.Typer(
+    help="Who may use a service that is not on loopback alone.\n\nExample: siesta token new birds.siesta --scope ask",
+    no_args_is_help=True,
+)
 
 
 def serve(

@@ -134,7 +134,7 @@ class Guard:
         origin, site = headers.get("origin"), headers.get("sec-fetch-site")
         if origin is not None and origin in self._options.origins:
             return
-        foreign = origin is not None and urlsplit(origin).netloc.lower() != headers["host"].lower()
+        foreign = origin is not None and origin.partition("://")[2].lower() != headers["host"].lower()
         if foreign or site not in (None, "same-origin", "none"):
             raise Problem(403, "requests from other sites are refused: start it with --allow-origin to let them in")
 

@@ -84,6 +84,8 @@ def test_other_sites_cannot_make_a_browser_teach(running: Running) -> None:
     foreign = [
         {"Origin": "https://evil.example"},
         {"Origin": "null"},
+        {"Origin": "http://["},
+        {"Origin": ""},
         {"Origin": "http://localhost:1"},
         {"Sec-Fetch-Site": "cross-site"},
         {"Sec-Fetch-Site": "same-site"},
