@@ -23,6 +23,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
+from threading import Thread
 from typing import Any, Literal
 
 from siesta.contracts import Progress
@@ -268,7 +269,7 @@ def begin_sleep(path: Path, options: Mapping[str, object], threads: int = 1) -> 
         if process.poll() not in (None, 0):
             log.seek(0)
             raise _refused(log.read().decode("utf-8", "replace"), process.returncode)
-    process.returncode = process.returncode or 0  # it is on its own from here: no warning when we forget it
+    Thread(target=process.wait, daemon=True).start()  # a process that ends is kept as a zombie until it is looked at
     return job
 
 

@@ -717,6 +717,7 @@ class Siesta:
                 "used": store.bytes_used,
                 "allowed": settings["memory_bytes"],
                 "a_sample": store.code_bytes + OVERHEAD_BYTES,
+                "thumbnails": store.thumbnails.bytes(),
                 "on_disk": store.bytes_on_disk(),
             },
             "backbone": {

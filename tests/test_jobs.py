@@ -74,6 +74,7 @@ def test_teaching_and_asking_go_on_while_it_sleeps_and_its_weights_are_taken_ove
     assert "grey" in dict(learner.predict_one(picture("grey", 2)).top)
     with pytest.raises(BadInput, match="not asleep: there is nothing to wake"):
         job.wake()
+    wait_for(job, lambda _: not Path(f"/proc/{status.pid}").exists())  # it leaves no zombie in a process that lives on
 
 
 def test_killed_it_leaves_nothing_and_the_next_one_begins_anew(learner: Siesta) -> None:

@@ -14,6 +14,7 @@ from siesta.cli import ask, care, change, experiment, learner, reproduce
 from siesta.cli import base as base_command
 from siesta.cli import demo as demo_command
 from siesta.cli import report as report_command
+from siesta.cli import serve as serve_commands
 from siesta.cli import sleep as sleep_commands
 from siesta.cli.output import errors
 from siesta.errors import SiestaError
@@ -64,6 +65,8 @@ app.command("repair")(care.repair)
 app.command("predict")(ask.predict)
 app.command("eval")(ask.evaluate)
 app.command("info")(ask.info)
+app.command("serve")(serve_commands.serve)
+app.add_typer(serve_commands.token, name="token")
 app.command("run")(experiment.run)
 app.command("reproduce")(reproduce.reproduce)
 app.command("report")(report_command.report)

@@ -35,7 +35,7 @@ def mend(connection: sqlite3.Connection, findings: Iterable[Finding]) -> list[st
 
 
 def _remove_samples(connection: sqlite3.Connection, damaged: set[int | str | None]) -> list[str]:
-    for table in ("samples", "codes"):
+    for table in ("samples", "codes", "thumbnails"):
         connection.executemany(f"DELETE FROM {table} WHERE id = ?", [(sample,) for sample in damaged])  # noqa: S608
     return [f"removed sample {sample}: it is damaged" for sample in sorted(damaged, key=str)]
 

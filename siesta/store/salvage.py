@@ -17,6 +17,7 @@ __all__ = ["put_in_place", "remove_leftovers", "salvaged"]
 
 _TRIES = 100_000  # reads that may fail before the rest of a table is given up
 _LARGEST = 2**63 - 1
+# thumbnails are left behind: they are there to be looked at, and nothing vouches for them
 _WIDTHS = {"classes": 5, "recent": 4, "samples": 5, "codes": 3, "keys": 2, "generations": 5, "in_use": 2}
 
 

@@ -23,6 +23,7 @@ _HELD_OUT, _HELD_OUT_FROM, _HELD_OUT_EVERY = 5, 20, 4  # of a class: at most fiv
 _FORGET = (
     "DELETE FROM codes WHERE id IN (SELECT id FROM samples WHERE class_id = ?)",
     "DELETE FROM keys WHERE sample_id IN (SELECT id FROM samples WHERE class_id = ?)",
+    "DELETE FROM thumbnails WHERE class_id = ?",
     "DELETE FROM samples WHERE class_id = ?",
 )
 
@@ -90,6 +91,7 @@ class Samples:
         gone, held = row
         execute("UPDATE samples SET slot = ? WHERE class_id = ? AND slot = ?", (slot, class_id, stored - 1))
         execute("DELETE FROM codes WHERE id = ?", (gone,))
+        execute("DELETE FROM thumbnails WHERE id = ?", (gone,))
         execute("UPDATE classes SET stored = stored - 1, held = held - ? WHERE id = ?", (held, class_id))
 
     def remove(self, sample_id: int) -> int:
@@ -106,6 +108,7 @@ class Samples:
         execute("UPDATE samples SET slot = ? WHERE class_id = ? AND slot = ?", (slot, class_id, last))
         execute("DELETE FROM codes WHERE id = ?", (sample_id,))
         execute("DELETE FROM keys WHERE sample_id = ?", (sample_id,))
+        execute("DELETE FROM thumbnails WHERE id = ?", (sample_id,))
         return int(class_id)
 
     def remove_class(self, class_id: int) -> None:
@@ -115,9 +118,9 @@ class Samples:
 
     def move_class(self, class_id: int, into: int, first: int) -> None:
         """Makes the samples of one class those of another, in slots from `first` on."""
-        self._connection.execute(
-            "UPDATE samples SET class_id = ?, slot = slot + ? WHERE class_id = ?", (into, first, class_id)
-        )
+        execute = self._connection.execute
+        execute("UPDATE samples SET class_id = ?, slot = slot + ? WHERE class_id = ?", (into, first, class_id))
+        execute("UPDATE thumbnails SET class_id = ? WHERE class_id = ?", (into, class_id))
 
     def hold_no_more_than_allowed(self, class_id: int) -> None:
         """Lets the newest of too many held-out samples of a class be rehearsed."""

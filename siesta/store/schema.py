@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 DATABASE = "store.sqlite"
-FORMAT = 2
+FORMAT = 3
 """Goes up when a learner's files change in a way that older code would misread."""
 
 _WAY_OUT = "`siesta repair` keeps what can be read of it"
@@ -85,6 +85,10 @@ CREATE TABLE audit (id INTEGER PRIMARY KEY AUTOINCREMENT, made TEXT NOT NULL, wh
 
 -- how well the codec suits what is taught: a running mean of its relative error, and of how many samples
 CREATE TABLE drift (id INTEGER PRIMARY KEY CHECK (id = 0), count INTEGER NOT NULL, error REAL NOT NULL);
+
+-- small pictures of the newest samples of each class
+CREATE TABLE thumbnails (id INTEGER PRIMARY KEY, class_id INTEGER NOT NULL, picture BLOB NOT NULL);
+CREATE INDEX thumbnails_by_class ON thumbnails (class_id, id);
 """
 
 # the newest row was the one in use, ids of samples have no gaps, and what was taught since the last sleep came last
@@ -113,6 +117,12 @@ INSERT INTO in_use SELECT 0, max(number) FROM generations;
 CREATE TABLE audit (id INTEGER PRIMARY KEY AUTOINCREMENT, made TEXT NOT NULL, what TEXT NOT NULL);
 CREATE TABLE drift (id INTEGER PRIMARY KEY CHECK (id = 0), count INTEGER NOT NULL, error REAL NOT NULL);
 """
+
+_FROM_2 = """
+CREATE TABLE thumbnails (id INTEGER PRIMARY KEY, class_id INTEGER NOT NULL, picture BLOB NOT NULL);
+CREATE INDEX thumbnails_by_class ON thumbnails (class_id, id);
+"""
+_FROM = {1: _FROM_1, 2: _FROM_2}
 
 
 def connect(file: Path | None, read_only: bool, synchronous: str) -> sqlite3.Connection:
@@ -176,7 +186,7 @@ def check_format(connection: sqlite3.Connection, path: Path) -> bool:
 
 def is_ours(connection: sqlite3.Connection) -> bool:
     """Whether the tables are those of today's format, whatever the header says."""
-    return connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'in_use'").fetchone() is not None
+    return connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'thumbnails'").fetchone() is not None
 
 
 def has_our_columns(connection: sqlite3.Connection, of: str = "%") -> bool:
@@ -209,10 +219,10 @@ def migrate(connection: sqlite3.Connection) -> None:
     """Brings a learner of an older siesta to today's format, whole or not at all."""
     with transaction(connection):
         (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if version < FORMAT:  # nobody was quicker
-            for statement in _FROM_1.split(";"):
+        for older in range(version, FORMAT):  # none, where somebody was quicker
+            for statement in _FROM[older].split(";"):
                 connection.execute(statement)
-            connection.execute(f"PRAGMA user_version = {FORMAT}")
+        connection.execute(f"PRAGMA user_version = {FORMAT}")
 
 
 def row_checksum(row_id: object, data: object) -> int:

@@ -31,6 +31,7 @@ from siesta.store.generations import Generation, Generations
 from siesta.store.labels import clean_label
 from siesta.store.samples import NewSample, Samples
 from siesta.store.settings import read_settings, write_settings
+from siesta.store.thumbnails import Thumbnails
 from siesta.store.wipe import Wipe
 
 __all__ = [
@@ -148,6 +149,7 @@ class Store:
         holds_out = bool(self.settings.get("held_out"))  # learners of old do not
         self._classes = Classes(path, connection)
         self.samples = Samples(path, connection, self._classes, self.code_bytes, holds_out)
+        self.thumbnails = Thumbnails(path, connection, int(self.settings["memory_bytes"]))
         self._wipe = Wipe(path, connection)
         self.changes = Changes(connection, self._classes, self.samples, self.generations, self._wipe, self._changing)
         self._count = 0
@@ -253,6 +255,8 @@ class Store:
         if self._lock is not None:
             self._lock.release()
             self._lock = None
+        if self.path is not None and _writers.get(self.path.resolve()) is self:
+            del _writers[self.path.resolve()]  # whoever takes over may be another thread, and must not close it again
 
     # -- samples --------------------------------------------------------------------------------------------------
 
@@ -263,8 +267,8 @@ class Store:
 
     @property
     def bytes_used(self) -> int:
-        """What the stored samples count in the budget."""
-        return len(self) * (self.code_bytes + OVERHEAD_BYTES)
+        """What the stored samples and thumbnails count in the budget."""
+        return len(self) * (self.code_bytes + OVERHEAD_BYTES) + self.thumbnails.bytes()
 
     def bytes_on_disk(self) -> int:
         """What all files of the learner take."""
@@ -300,14 +304,12 @@ class Store:
         self._count = count
 
     def _add(self, samples: Sequence[NewSample], generation: int | None, error: float | None) -> list[Stored]:
-        count, stored, sums = self._count, [], RunningSums(self._classes)
+        count, stored, sums, room = self._count, [], RunningSums(self._classes), self._room()
         with self._errors(), schema.transaction(self._connection):
             if generation not in (None, self.generations.used()):
                 raise Outdated
             for sample in samples:
-                while count >= self.capacity:
-                    self.samples.evict(self.settings["seed"])
-                    count -= 1
+                count -= self._evict(count - room + 1)
                 class_id = self._classes.id_of(clean_label(sample.label))
                 stored.append(Stored(self.samples.insert(class_id, sample), class_id))
                 sums.add(class_id, sample.feature)
@@ -317,6 +319,40 @@ class Store:
                 self._connection.execute(_DRIFT, {"error": error, "slowest": _DRIFT_OVER})
         self._count = count
         return stored
+
+    def _room(self) -> int:
+        """For so many samples, beside the thumbnails."""
+        free = int(self.settings["memory_bytes"]) - self.thumbnails.bytes()
+        return max(free // (self.code_bytes + OVERHEAD_BYTES), 1)
+
+    def _evict(self, count: int) -> int:
+        """Drops so many samples, if any, in the caller's transaction; returns how many."""
+        for _ in range(count):
+            self.samples.evict(self.settings["seed"])
+        return max(count, 0)
+
+    def keep_thumbnails(self, pictures: Mapping[int, bytes]) -> None:
+        """Keeps small pictures of stored samples, by id; they and the samples together stay within the budget."""
+        self._check_writable("teach")
+        count = self._count
+        try:
+            with self._errors(), schema.transaction(self._connection):
+                self.thumbnails.put(pictures)
+                count -= self._evict(count - self._room())
+            self._count = count
+        except BaseException:
+            self._recount()
+            raise
+
+    def drop_thumbnails(self) -> None:
+        """Removes all thumbnails, without a trace in a file."""
+        self._check_writable("teach")
+        if self.thumbnails.by_class():
+            with self._errors(), files.disk_errors(self.path or Path()):
+                self._wipe.promise()
+                with schema.transaction(self._connection):
+                    self.thumbnails.clear()
+                self._wipe.keep()
 
     def drift(self) -> tuple[int, float]:
         """On how many samples the codec's relative error was measured, and its mean over about the last hundred."""

@@ -36,7 +36,7 @@ ENVIRONMENT = {
     "COLUMNS": "100",
 }
 WITHOUT = shutil.ignore_patterns("*-shm", "*-wal")  # empty in a closed learner
-COMMANDS = ["new", "base", "learn", "sleep", "predict", "eval", "info", "demo"]
+COMMANDS = ["new", "base", "learn", "sleep", "predict", "eval", "info", "serve", "token", "demo"]
 ODD_FOLDERS = ["[red]", "deep 深い 'quoted' \"one\"", " padded ", "[bold]x"]
 ODD_LABELS = [*ODD_FOLDERS, "[/]", ":bird:"]  # a slash is no folder's name, but may be a label's
 FORKSERVER = multiprocessing.get_context("forkserver")

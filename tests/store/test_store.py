@@ -11,6 +11,7 @@ import subprocess
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import pairwise
 from multiprocessing.connection import Connection
@@ -27,6 +28,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from siesta.errors import BadInput, Busy, Damaged, SiestaError
 from siesta.store import NewSample, Store
+from siesta.store.check import check_store
 from siesta.store.folder import Access
 from siesta.store.store import OVERHEAD_BYTES, Stored
 
@@ -420,6 +422,25 @@ def test_the_last_generations_stay_on_disk(tmp_path: Path) -> None:
     store.close()
 
 
+OF_FORMAT_2 = "DROP TABLE thumbnails; PRAGMA user_version = 2;"
+
+
+def test_a_store_of_format_2_is_brought_to_todays(tmp_path: Path) -> None:
+    store = make_store(tmp_path / "s", capacity=9)
+    store.add([sample("ant", 1), sample("bee", 2)])
+    before = everything(store)
+    store.close()
+    with closing(sqlite3.connect(tmp_path / "s" / "store.sqlite")) as old:
+        old.executescript(OF_FORMAT_2)
+    with pytest.raises(BadInput, match="older siesta: open it once"):
+        check_store(tmp_path / "s")
+    store = Store.open(tmp_path / "s")
+    store.keep_thumbnails({1: b"ant"})
+    assert everything(store) == before and store.thumbnails.get(1) == b"ant"
+    store.close()
+    assert check_store(tmp_path / "s") == []
+
+
 def test_a_store_of_format_1_is_brought_to_todays(tmp_path: Path) -> None:
     store = make_store(tmp_path / "s", capacity=9)
     store.add([sample("ant", 1), sample("bee", 2)])
@@ -429,7 +450,8 @@ def test_a_store_of_format_1_is_brought_to_todays(tmp_path: Path) -> None:
     store.close()
     old = sqlite3.connect(tmp_path / "s" / "store.sqlite")
     old.executescript(
-        """
+        f"""
+        {OF_FORMAT_2}
         ALTER TABLE classes DROP COLUMN held;
         ALTER TABLE samples DROP COLUMN held;
         ALTER TABLE generations DROP COLUMN since;

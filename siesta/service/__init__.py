@@ -1,0 +1,1 @@
+"""The service: a learner over HTTP, and in a browser."""

@@ -1,0 +1,109 @@
+// The room for sleep: how long, by which policy, a moon that fills meanwhile, and waking up.
+
+import { beginSleep, wakeUp } from "./api.js";
+import { $, attempt, busy, make, say } from "./dom.js";
+import { count, duration } from "./format.js";
+import { makeMoon } from "./moon.js";
+import { plot } from "./plot.js";
+import { mayTeach, state, watch } from "./state.js";
+
+const BUDGETS = [10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 28800]; // seconds
+const CURVE = 300; // points of the loss that are drawn
+
+let losses = [], night = null, falling = false, pressed = false, fill;
+
+function showBudget() {
+  const words = duration(BUDGETS[$("budget").value]);
+  $("budget-value").textContent = words;
+  $("budget").setAttribute("aria-valuetext", words);
+}
+
+function showPolicies({ info }) {
+  if (!info || $("policy").options.length) return;
+  const nice = (name) => name.replaceAll("_", " ");
+  $("policy").replaceChildren(...info.policies.map(({ name }) => make("option", { value: name }, nice(name))));
+  $("policy").value = info.default_policy;
+  showPolicyWords();
+}
+
+function showPolicyWords() {
+  const chosen = state.info.policies.find(({ name }) => name === $("policy").value);
+  $("policy-words").textContent = chosen?.words ?? "";
+}
+
+/** What it is doing, in one short line. */
+function stateWords({ sleep, classes }) {
+  if (falling && !sleep.progress) return "Falling asleep…";
+  if (sleep.state === "waiting" || sleep.state === "paused") return sleep.words;
+  if (sleep.running) return "Dreaming of what it was taught";
+  if (!classes?.length) return "Nothing to dream of yet: teach me something first.";
+  return "Awake, and learning as you teach";
+}
+
+function showSleep(now) {
+  const { sleep } = now, asleep = sleep.running || falling;
+  const progress = sleep.running ? sleep.progress : null;
+  $("sleep").classList.toggle("asleep", asleep);
+  $("sleep-words").textContent = stateWords(now);
+  $("sleep-form").hidden = asleep || !mayTeach();
+  $("sleep-controls").hidden = !asleep || !mayTeach();
+  $("sleep-wake").disabled = !sleep.running;
+  $("sleep-figures").hidden = !asleep;
+  fill(progress ? progress.fraction : sleep.state === "done" && sleep.report ? 1 : 0, stateWords(now));
+  follow(sleep, progress);
+  $("sleep-left").textContent = progress ? duration(progress.seconds_left) : "–";
+  $("sleep-loss").textContent = progress ? progress.loss.toFixed(2) : "–";
+  $("sleep-updates").textContent = progress ? count(progress.updates) : "–";
+  keepFocus();
+  if (sleep.state === "failed" || sleep.state === "killed") say($("sleep-say"), `The last sleep: ${sleep.words}.`, "bad");
+  else if (sleep.running) say($("sleep-say"));
+}
+
+/** Who pressed the button that went away, by key, finds the one that came. */
+function keepFocus() {
+  if (document.activeElement !== document.body || !pressed) return;
+  const next = $("sleep-form").hidden ? $("sleep-wake") : $("sleep-go");
+  next.focus({ preventScroll: true });
+  if (document.activeElement === next) pressed = false;
+}
+
+/** Keeps the losses of the sleep that runs, as far as this page saw it, and draws them. */
+function follow(sleep, progress) {
+  if (sleep.started !== night) [losses, night] = [[], sleep.started];
+  if (progress && progress.updates !== losses.at(-1)?.updates) losses.push(progress);
+  $("loss-figure").hidden = losses.length < 2 || !sleep.running;
+  if ($("loss-figure").hidden) return;
+  const every = Math.ceil(losses.length / CURVE), kept = losses.filter((_, at) => at % every === 0);
+  const most = Math.max(...kept.map(({ loss }) => loss), 1e-6);
+  const points = kept.map(({ fraction, loss }) => ({ x: fraction, y: loss / most }));
+  plot($("loss-plot"), { points, ticks: [{ y: 0, words: "0" }, { y: 1, words: most.toFixed(1) }], height: 120, dots: false });
+}
+
+async function fallAsleep(event) {
+  event.preventDefault();
+  if (!state.classes?.length) return say($("sleep-say"), "There is nothing to rehearse yet: teach something first.", "bad");
+  say($("sleep-say"));
+  falling = pressed = true;
+  showSleep(state);
+  await attempt($("sleep-say"), () => beginSleep(BUDGETS[$("budget").value], $("policy").value));
+  falling = false;
+  showSleep(state);
+}
+
+export function startSleep() {
+  fill = makeMoon($("moon"));
+  $("budget").max = BUDGETS.length - 1;
+  $("budget").value = BUDGETS.indexOf(30);
+  showBudget();
+  $("budget").addEventListener("input", showBudget);
+  $("policy").addEventListener("change", showPolicyWords);
+  $("sleep-form").addEventListener("submit", fallAsleep);
+  $("sleep-wake").addEventListener("click", () =>
+    busy($("sleep-wake"), () => attempt($("sleep-say"), async () => {
+      await wakeUp();
+      say($("sleep-say"), "Waking up: it finishes the batch it is in, and keeps what it has.");
+    })),
+  );
+  watch(showPolicies);
+  watch(showSleep);
+}

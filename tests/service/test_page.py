@@ -1,0 +1,202 @@
+"""The page as a whole: small screens, keyboards, light and dark, other tabs, a service that goes away."""
+
+from __future__ import annotations
+
+import urllib.request
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conftest import MakePictures
+from tests.service.page_support import OpenPage, Service, card, teach, until
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+pytest_plugins = ["tests.service.page_fixtures"]
+
+FAINT = """
+() => {
+  const canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+  const rgba = (colour) => {
+    canvas.clearRect(0, 0, 1, 1);
+    canvas.fillStyle = colour;
+    canvas.fillRect(0, 0, 1, 1);
+    return [...canvas.getImageData(0, 0, 1, 1).data];
+  };
+  const light = (colour) => {
+    const [r, g, b] = rgba(colour).map((part) => part / 255)
+      .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ground = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      if (at.matches(".night")) return getComputedStyle(at).getPropertyValue("--night-top"); // its lightest part
+      const colour = getComputedStyle(at).backgroundColor;
+      if (rgba(colour)[3] > 250) return colour;
+    }
+    return "white";
+  };
+  const faint = [];
+  for (const element of document.querySelectorAll("body *")) {
+    const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
+    if (!(own || element.matches("input")) || !element.checkVisibility() || element.disabled) continue;
+    if (element.closest("svg, .unseen, option, .skip")) continue;
+    const style = getComputedStyle(element), a = light(style.color), b = light(ground(element));
+    const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    const large = parseFloat(style.fontSize) >= 24;
+    if (contrast < (large ? 3 : 4.5)) faint.push(`${element.textContent.trim()}: ${contrast.toFixed(2)}`);
+  }
+  return faint;
+}
+"""
+
+
+@pytest.fixture
+def pictures(tmp_path: Path, make_pictures: MakePictures) -> dict[str, list[Path]]:
+    folder = make_pictures(tmp_path / "pictures", ["cup", "leaf"], each=4)
+    return {label: sorted((folder / label).iterdir()) for label in ("cup", "leaf")}
+
+
+def asked(page: Page, picture: Path) -> None:
+    page.locator("#ask-file").set_input_files(picture)
+    page.locator("#answer").wait_for()
+
+
+def test_the_policy_forbids_everything_but_our_own_files(service: Service) -> None:
+    with urllib.request.urlopen(service.url, timeout=30) as response:
+        policy = response.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+
+
+def test_what_others_do_shows_by_itself_and_after_a_reload(
+    open_page: OpenPage, service: Service, pictures: dict[str, list[Path]]
+) -> None:
+    page, other = open_page(), open_page()
+    teach(page, "cup", pictures["cup"])
+    card(other, "cup").wait_for()
+    service.teach(pictures["leaf"], "leaf")
+    for each in (page, other):
+        card(each, "leaf").wait_for()
+        until(each, "document.getElementById('memory-words').textContent.includes('8 samples')")
+    other.reload()
+    card(other, "leaf").wait_for()
+    page.get_by_label("Name of class leaf").fill("tree")
+    page.keyboard.press("Enter")
+    card(other, "tree").wait_for()
+    service.empty()
+    card(page, "cup").wait_for(state="detached")
+
+
+def test_a_small_screen_shows_all_of_it_without_scrolling_sideways(
+    open_page: OpenPage, service: Service, pictures: dict[str, list[Path]]
+) -> None:
+    service.teach(pictures["cup"], "a cup with a very long name that no small screen has any room for")
+    service.teach(pictures["leaf"], "leaf")
+    page = open_page(width=380, height=760, has_touch=True)
+    asked(page, pictures["cup"][0])
+    assert page.evaluate("document.documentElement.scrollWidth") == 380
+    for room in ("Ask", "Sleep", "Memory", "Teach"):
+        page.get_by_role("navigation").get_by_role("link", name=room).tap()
+        page.locator(f".tabs a[href='#{room.lower()}'][aria-current]").wait_for()
+        assert page.get_by_role("heading", name=room, exact=True).is_visible()
+    small = "[...document.querySelectorAll('button, select, .tabs a')].filter((each) => each.checkVisibility())"
+    assert page.evaluate(f"{small}.every((each) => each.getBoundingClientRect().height >= 40)")
+
+
+def test_everything_can_be_done_by_keyboard(open_page: OpenPage, pictures: dict[str, list[Path]]) -> None:
+    page = open_page()
+
+    def reach(name: str) -> None:
+        for _ in range(60):
+            page.keyboard.press("Tab")
+            named = "(document.activeElement.ariaLabel || document.activeElement.labels?.[0]?.textContent"
+            if page.evaluate(f"{named} || document.activeElement.textContent).trim()") == name:
+                return
+        pytest.fail(f"no key leads to {name}")
+
+    reach("Find a class, or name a new one")
+    page.keyboard.type("cup")
+    page.keyboard.press("Enter")
+    with page.expect_file_chooser() as chooser:  # the focus waits on the new card
+        page.keyboard.press("Enter")
+    chooser.value.set_files(pictures["cup"])
+    card(page, "cup").locator(".say[data-kind=good]").wait_for()
+    reach("Choose a picture")
+    with page.expect_file_chooser() as chooser:
+        page.keyboard.press("Enter")
+    chooser.value.set_files(pictures["cup"][0])
+    reach("It is cup: teach it")
+    page.keyboard.press("Enter")
+    page.locator("#correction-say[data-kind=good]").wait_for()
+    reach("Sleep for 30 s")
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#budget-value").inner_text() == "1 min"
+    page.keyboard.press("Home")
+    reach("Sleep")
+    page.reload()
+    reach("More for cup")
+    page.keyboard.press("Enter")
+    reach("Forget…")
+    page.keyboard.press("Enter")
+    reach("Forget")
+    page.keyboard.press("Enter")
+    card(page, "cup").wait_for(state="detached")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_words_stand_out_from_their_ground(
+    open_page: OpenPage, service: Service, pictures: dict[str, list[Path]], scheme: str
+) -> None:
+    service.teach(pictures["cup"], "cup")
+    service.teach(pictures["leaf"], "leaf")
+    page = open_page(color_scheme=scheme)
+    asked(page, pictures["cup"][0])
+    page.get_by_label("Find a class, or name a new one").fill("zzz")
+    page.get_by_label("Find a class, or name a new one").fill("")
+    page.get_by_role("button", name="Add", exact=True).click()  # words about an error
+    page.get_by_role("button", name="Webcam", exact=True).click()  # pressed, with the mouse over it
+    page.get_by_label("More for cup").click()
+    page.get_by_role("button", name="Stop webcam").hover()
+    page.wait_for_timeout(300)
+    assert page.evaluate(FAINT) == []
+
+
+def test_the_theme_is_chosen_and_remembered(open_page: OpenPage) -> None:
+    page = open_page(color_scheme="light")
+    ground = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(ground)
+    page.get_by_role("button", name="Theme: auto").click()
+    page.get_by_role("button", name="Theme: light").click()
+    dark = page.evaluate(ground)
+    assert dark != light
+    page.reload()
+    assert page.evaluate(ground) == dark
+    page.get_by_role("button", name="Theme: dark").click()
+    assert page.evaluate(ground) == light
+
+
+def test_who_wants_less_motion_gets_none(
+    open_page: OpenPage, service: Service, pictures: dict[str, list[Path]]
+) -> None:
+    service.teach(pictures["cup"], "cup")
+    page = open_page(reduced_motion="reduce")
+    asked(page, pictures["cup"][0])
+    assert page.evaluate("document.getAnimations().length") == 0
+
+
+def test_a_service_that_goes_away_is_named_and_found_again(
+    open_page: OpenPage, service: Service, pictures: dict[str, list[Path]]
+) -> None:
+    page = open_page(expect="net::ERR_")
+    service.stop()
+    page.get_by_role("alert").filter(has_text="does not answer").first.wait_for()
+    assert page.locator("#connection").inner_text() == "Not connected"
+    card(page, "Class 1").locator("input[type=file]").set_input_files(pictures["cup"][0])
+    card(page, "Class 1").locator(".say[data-kind=bad]").wait_for()
+    service.start()
+    page.locator("#connection[data-state=awake]").wait_for()
+    assert not page.locator("#offline").is_visible()
+    teach(page, "cup", pictures["cup"])

@@ -1,0 +1,92 @@
+"""Sleeping on the page: progress as it goes, what it brought, going back; the same in every tab."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import MakePictures
+from tests.service.page_support import OpenPage, Service, until
+
+pytest_plugins = ["tests.service.page_fixtures"]
+
+
+@pytest.fixture
+def taught(service: Service, tmp_path: Path, make_pictures: MakePictures) -> Service:
+    """Two classes, each with some held out."""
+    folder = make_pictures(tmp_path / "pictures", ["cup", "leaf"], each=24)
+    for label in ("cup", "leaf"):
+        service.teach(sorted((folder / label).iterdir()), label)
+    return service
+
+
+def test_there_is_nothing_to_rehearse_in_an_empty_learner(open_page: OpenPage) -> None:
+    page = open_page()
+    assert "teach me something first" in page.locator("#sleep-words").inner_text()
+    page.get_by_role("button", name="Sleep", exact=True).click()
+    page.locator("#sleep-say[data-kind=bad]").wait_for()
+    assert page.get_by_role("button", name="Sleep", exact=True).is_visible()
+
+
+def test_a_sleep_is_followed_in_two_tabs_and_judged_and_gone_back_from(open_page: OpenPage, taught: Service) -> None:
+    page, other = open_page(), open_page(color_scheme="dark")
+    page.get_by_label("Sleep for").fill("5")  # long enough for a slow machine: it is woken below
+    assert page.locator("#budget-value").inner_text() == "5 min"
+    page.get_by_label("Rehearse").select_option("uniform")
+    page.get_by_role("button", name="Sleep", exact=True).click()
+    for each in (page, other):
+        each.locator("#connection[data-state=asleep]").wait_for()
+        each.locator("#loss-plot polyline").wait_for()
+        until(each, "document.getElementById('moon').getAttribute('aria-valuenow') > 0")
+        assert float(each.locator("#sleep-loss").inner_text()) >= 0
+        assert "min" in each.locator("#sleep-left").inner_text()
+    page.get_by_role("button", name="Wake up").click()
+    for each in (page, other):
+        each.get_by_role("heading", name="Last sleep").wait_for()
+        assert "→" in each.locator("#morning .rise").inner_text()
+        assert "pictures it never rehearses" in each.locator("#morning").inner_text()
+        assert each.locator("#accuracy-plot .point").count() >= 2
+        each.locator("#connection[data-state=awake]").wait_for()
+    assert taught.call("GET", "v1/info")["sleeps"][-1]["policy"] == "uniform"
+
+    page.get_by_text("Earlier nights").click()
+    page.get_by_role("button", name="Answer as before any sleep").click()
+    page.locator("#generations-say[data-kind=good]").wait_for()
+    assert taught.call("GET", "v1/info")["generation"] == 0
+    other.get_by_text("Earlier nights").click()
+    other.locator("#generations li.used", has_text="Before any sleep").wait_for()
+
+
+def test_a_sleep_begun_elsewhere_shows_by_itself_and_can_be_ended_here(open_page: OpenPage, taught: Service) -> None:
+    page = open_page()
+    taught.call("POST", "v1/sleep", {"seconds": 300})
+    page.locator("#sleep-wake:enabled").click()
+    page.locator("#connection[data-state=awake]").wait_for()
+    page.locator("#morning", has_text="woken early").wait_for()
+    assert page.get_by_role("button", name="Sleep", exact=True).is_visible()
+
+
+def test_what_is_refused_while_it_sleeps_is_said_on_the_card(open_page: OpenPage, taught: Service) -> None:
+    page = open_page()
+    taught.call("POST", "v1/sleep", {"seconds": 300})
+    page.locator("#connection[data-state=asleep]").wait_for()
+    page.get_by_label("Name of class cup").fill("mug")
+    page.keyboard.press("Enter")
+    page.locator("#classes .say[data-kind=bad]").wait_for()
+    assert page.get_by_label("Name of class cup").input_value() == "cup"
+
+
+def test_drift_and_a_sleep_that_did_worse_are_said(open_page: OpenPage, taught: Service) -> None:
+    page = open_page()
+    told = taught.call("GET", "v1/info")
+    told["codec"].update(drifted=True, relative_error=0.1, error_lately=0.2)
+    night = {"made": "2026-01-01T06:01:00+00:00", "policy": "uniform", "updates": 64, "seconds": 9.0, "samples": 40}
+    scores = {"loss_before": 0.5, "loss_after": 0.4, "held_out": 10, "accuracy_before": 0.9, "accuracy_after": 0.6}
+    told["sleeps"] = [{"generation": 1, "interrupted": False, "used": False, **night, **scores}]
+    page.route("**/v1/info", lambda route: route.fulfill(json=told))
+    page.reload()
+    page.locator("#drift", has_text="20 % instead of 10 %").wait_for()
+    morning = page.locator("#morning").inner_text()
+    assert "30 points" in morning
+    assert "kept but not used" in morning

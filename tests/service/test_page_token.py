@@ -1,0 +1,65 @@
+"""The page of a service that asks for a token: typed in, or from the address; and one that may only ask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from siesta import Siesta
+from siesta.service.tokens import Tokens
+from tests.service.page_support import SECONDS, Service, free_port
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytest_plugins = ["tests.service.page_fixtures"]
+
+
+@pytest.fixture(scope="module")
+def locked(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """One that is open to other machines too."""
+    path = tmp_path_factory.mktemp("locked") / "birds.siesta"
+    Siesta.create(path, memory="1MB", image_size=64).close()
+    service = Service(path, free_port(), ("--host", "0.0.0.0"))
+    service.start()
+    yield service
+    service.stop()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    context = browser.new_context()
+    context.set_default_timeout(SECONDS * 1000)
+    yield context.new_page()
+    context.close()
+
+
+def test_without_a_token_the_page_asks_for_one_and_refuses_a_wrong_one(locked: Service, page: Page) -> None:
+    page.goto(locked.url)
+    page.get_by_label("This server asks for its token").fill("wrong")
+    page.get_by_role("button", name="Enter").click()
+    page.locator("#entry-say[data-kind=bad]").wait_for()
+    assert page.locator("#connection").inner_text() == "Locked"
+    page.get_by_label("This server asks for its token").fill(Tokens(locked.path).new("teach"))
+    page.get_by_role("button", name="Enter").click()
+    page.locator("#connection[data-state=awake]").wait_for()
+    assert not page.locator("#entry").is_visible()
+    page.reload()
+    page.locator("#connection[data-state=awake]").wait_for()
+
+
+def test_a_token_in_the_address_is_used_and_removed(locked: Service, page: Page) -> None:
+    page.goto(f"{locked.url}#token={Tokens(locked.path).new('teach')}")
+    page.locator("#connection[data-state=awake]").wait_for()
+    assert page.url == locked.url
+    assert page.get_by_role("button", name="Add", exact=True).is_visible()
+
+
+def test_who_may_only_ask_is_not_offered_to_teach(locked: Service, page: Page) -> None:
+    page.goto(f"{locked.url}#token={Tokens(locked.path).new('ask')}")
+    page.locator("#connection[data-state=awake]").wait_for()
+    assert "may look and ask" in page.locator("#teach-hint").inner_text()
+    for name in ("Add", "Sleep"):
+        assert not page.get_by_role("button", name=name, exact=True).is_visible()
