@@ -24,6 +24,8 @@ _CHUNK = 64
 def neighbours_vote(features: Tensor, labels: Tensor, neighbours: int = _NEIGHBOURS) -> float:
     """Share of rows, in per cent, that their nearest neighbours name rightly, each left out of its own vote.
 
+    Cosines are measured from the mean of all rows, as a learner measures them.
+
     Args:
         features: (N, D).
         labels: Index of each one's class, (N,).
@@ -36,9 +38,8 @@ def neighbours_vote(features: Tensor, labels: Tensor, neighbours: int = _NEIGHBO
         cosines = rows[some] @ rows.T
         cosines[torch.arange(len(some)), some] = -torch.inf
         near, who = cosines.topk(min(neighbours, len(rows) - 1), dim=1)
-        votes = torch.zeros(len(some), int(labels.max()) + 1).scatter_add_(
-            1, labels[who], ((near - 1) / _TEMPERATURE).exp()
-        )
+        votes = near.new_zeros(len(some), int(labels.max()) + 1)
+        votes.scatter_add_(1, labels[who], ((near - 1) / _TEMPERATURE).exp())
         right += int((votes.argmax(dim=1) == labels[some]).sum())
     return 100 * right / len(rows)
 

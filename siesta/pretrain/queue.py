@@ -39,5 +39,6 @@ class Queue(nn.Module):
     def put(self, batch: Tensor) -> None:
         """Adds a batch (B, D) in front; as many of the oldest go."""
         length = len(self.kept)
-        self.kept.copy_(torch.cat([batch, self.kept])[:length])
+        # a new tensor: a gradient may still need the old one
+        self.kept = torch.cat([batch[:length], self.kept[: max(length - len(batch), 0)]])
         self.filled.add_(len(batch)).clamp_(max=length)
