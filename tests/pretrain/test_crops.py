@@ -28,6 +28,7 @@ from siesta.pretrain.crops import (
 from siesta.pretrain.swav import SwAV
 
 SIDE = 64
+SWAV = Colours()
 
 
 def picture(seed: int = 0) -> Image.Image:
@@ -49,7 +50,7 @@ def draws(**places: float) -> npt.NDArray[np.float64]:
     return numbers
 
 
-def whole(numbers: npt.NDArray[Any], colours: Colours | None = Colours(), size: int = SIDE) -> Tensor:
+def whole(numbers: npt.NDArray[Any], colours: Colours | None = SWAV, size: int = SIDE) -> Tensor:
     (found,) = cut_crops([picture()], [Crop((0.9, 0.9), colours=colours)], size, numbers)
     return found[0]
 

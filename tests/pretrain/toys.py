@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from PIL import Image
 from torch import nn
@@ -70,19 +71,31 @@ def views_for(name: str, batch: int = 8, size: int = 32, seed: int = 0) -> Views
 
 
 def draw_textures(folder: Path, classes: int = 4, each: int = 12, side: int = 40, seed: int = 0) -> Path:
-    """Pictures as `folder/<class>/*`: waves whose direction is the class, in any colours and of any phase."""
+    """Pictures as `folder/<class>/*`: a class is a pattern, in noise, of any contrast, phase and size."""
     rng = np.random.default_rng(seed)
-    rows, columns = np.mgrid[:side, :side]
     for label in range(classes):
         (folder / str(label)).mkdir(parents=True)
-        angle = np.pi * label / classes
         for number in range(each):
-            length, phase = rng.uniform(5, 8), rng.uniform(0, 2 * np.pi)
-            wave = np.sin(2 * np.pi * (columns * np.cos(angle) + rows * np.sin(angle)) / length + phase) / 2 + 0.5
-            first, second = rng.integers(0, 256, (2, 3))
-            picture = wave[:, :, None] * first + (1 - wave[:, :, None]) * second + rng.normal(0, 15, (side, side, 3))
+            pattern = _pattern(label, side, rng)[:, :, None] / 2 + 0.5
+            dark, bright = rng.uniform((0, 140), (110, 255))
+            picture = dark + (bright - dark) * pattern + rng.normal(0, 25, (side, side, 3))
             Image.fromarray(picture.clip(0, 255).astype(np.uint8)).save(folder / str(label) / f"{number}.png")
     return folder
+
+
+def _pattern(label: int, side: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    """Stripes upright, lying or both, rings, or blots: (side, side) in -1..1."""
+    rows, columns = np.mgrid[:side, :side] - rng.uniform(0, side, (2, 1, 1))
+    turn = 2 * np.pi / rng.uniform(6, 9)
+    if label < 4:
+        return (
+            np.sin(turn * columns),
+            np.sin(turn * rows),
+            np.sin(turn * columns) * np.sin(turn * rows),
+            np.sin(turn * np.hypot(rows, columns)),
+        )[label]
+    small = Image.fromarray(rng.normal(size=(side // 6, side // 6)))
+    return np.tanh(2 * np.asarray(small.resize((side, side), Image.Resampling.BICUBIC)))
 
 
 def know_tiny() -> None:
