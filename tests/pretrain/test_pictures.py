@@ -66,7 +66,7 @@ def test_nothing_readable_at_all(tmp_path: Path) -> None:
 def test_a_full_disk_is_noticed_before_it_is_full(
     files: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shutil, "disk_usage", lambda _path: shutil._ntuple_diskusage(10, 9, 1))  # type: ignore[attr-defined]
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: shutil._ntuple_diskusage(10, 9, 1))
     with pytest.raises(BadInput, match=r"copies of these pictures take about .* choose another folder"):
         copied(files, 64, tmp_path / "copies")
     assert not list((tmp_path / "copies").iterdir())

@@ -12,7 +12,8 @@ import pytest
 import torch
 
 from siesta.backbones import make_backbone
-from siesta.pretrain import PRETRAINERS, run
+from siesta.errors import BadInput
+from siesta.pretrain import PRETRAINERS
 from siesta.pretrain.larc import make_optimizer
 from siesta.pretrain.loop import Standing
 from siesta.pretrain.run import Pretrained, Settings, pretrain
@@ -101,7 +102,7 @@ def test_two_seeds_are_two_runs(textures: Path, tmp_path: Path) -> None:
 
 
 def test_a_run_that_diverges_says_so(textures: Path, tmp_path: Path) -> None:
-    with pytest.raises(run.BadInput, match="diverged: use a lower learning rate"):
+    with pytest.raises(BadInput, match="diverged: use a lower learning rate"):
         pretrain(settings("supervised", rate=1e30), textures, tmp_path / "out.safetensors")
     assert not (tmp_path / "out.safetensors").exists()
 

@@ -23,7 +23,8 @@ def test_loss_against_numpy() -> None:
         anchors = np.concatenate([known[None], others])  # the queue, and what the teacher says of this picture
         wanted, found = np.exp(anchors @ known / 0.1), np.exp(anchors @ own / 0.2)
         expected.append(-(wanted / wanted.sum() * np.log(found / found.sum())).sum())
-    loss = seed_loss(*(torch.from_numpy(rows) for rows in (student, teacher, others)), 0.2, 0.1)
+    ours = [torch.from_numpy(rows) for rows in (student, teacher, others)]
+    loss = seed_loss(ours[0], ours[1], ours[2], 0.2, 0.1)
     assert float(loss) == pytest.approx(np.mean(expected))
 
 

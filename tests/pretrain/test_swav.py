@@ -23,7 +23,7 @@ def _sinkhorn(scores: npt.NDArray[Any], epsilon: float, rounds: int) -> npt.NDAr
     for _ in range(rounds):
         q *= (1 / k / q.sum(axis=1))[:, None]
         q *= (1 / b / q.sum(axis=0))[None]
-    return (q / q.sum(axis=0, keepdims=True)).T
+    return np.asarray((q / q.sum(axis=0, keepdims=True)).T)
 
 
 def test_sinkhorn_is_the_published_algorithm() -> None:

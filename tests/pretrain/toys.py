@@ -83,19 +83,20 @@ def draw_textures(folder: Path, classes: int = 4, each: int = 12, side: int = 40
     return folder
 
 
-def _pattern(label: int, side: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+def _pattern(label: int, side: int, rng: np.random.Generator) -> npt.NDArray[Any]:
     """Stripes upright, lying or both, rings, or blots: (side, side) in -1..1."""
     rows, columns = np.mgrid[:side, :side] - rng.uniform(0, side, (2, 1, 1))
     turn = 2 * np.pi / rng.uniform(6, 9)
     if label < 4:
-        return (
+        patterns = (
             np.sin(turn * columns),
             np.sin(turn * rows),
             np.sin(turn * columns) * np.sin(turn * rows),
             np.sin(turn * np.hypot(rows, columns)),
-        )[label]
+        )
+        return np.asarray(patterns[label])
     small = Image.fromarray(rng.normal(size=(side // 6, side // 6)))
-    return np.tanh(2 * np.asarray(small.resize((side, side), Image.Resampling.BICUBIC)))
+    return np.asarray(np.tanh(2 * np.asarray(small.resize((side, side), Image.Resampling.BICUBIC))))
 
 
 def know_tiny() -> None:
