@@ -32,7 +32,7 @@ QUICK: Benches = {
     "latency": lambda: latency.run(image_size=64, networks=NETWORKS[:1]),
     "life": lambda: life.run(image_size=64, seconds=6),
     "policies": lambda: policies.run(samples=50_000),
-    "pretrain": lambda: pretrain.run(sizes=(64,)),
+    "pretrain": lambda: pretrain.run(sizes=(32,)),
     "sleep": lambda: sleep.run(image_size=64, networks=NETWORKS[:1]),
     "store": lambda: store.run(sizes=(10_000, 50_000)),
 }

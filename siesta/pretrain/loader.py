@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,12 @@ from siesta.pretrain.pictures import Copies
 __all__ = ["Loader"]
 
 _ORDER, _CROPS = 1, 2  # purposes of random streams
+
+
+@lru_cache(maxsize=2)
+def _order(count: int, seed: int, epoch: int) -> npt.NDArray[np.int64]:
+    """In which order an epoch shows its pictures."""
+    return shuffled(np.arange(count), seed, _ORDER, epoch)
 
 
 @dataclass(frozen=True)
@@ -52,8 +59,7 @@ class Loader:
     def views(self, step: int) -> Views:
         """This rank's piece of a batch."""
         epoch, place = divmod(step, self.epoch_steps)
-        order = shuffled(np.arange(len(self.pictures)), self.seed, _ORDER, epoch)
-        every = order[place * self.batch_size : (place + 1) * self.batch_size]
+        every = _order(len(self.pictures), self.seed, epoch)[place * self.batch_size : (place + 1) * self.batch_size]
         chosen = np.array_split(every, ranks.count())[ranks.rank()]
         draws = np.stack(
             [

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from torch import nn
-from torch.nn.parallel import DistributedDataParallel
 
 from siesta.errors import BadInput
 from siesta.heap import freed_memory_kept
@@ -141,7 +140,7 @@ def train(job: Job, on_step: OnStep | None = None) -> bool:
     """Trains until the course is over; False when it was stopped before, with all of it in the checkpoint."""
     sums = job.resume()
     job.method.train()
-    model = job.method if ranks.count() == 1 else DistributedDataParallel(job.method, broadcast_buffers=False)
+    model = ranks.together(job.method)
     if not job.history:
         job.history.append(_asked(job, Epoch(0.0)))
     course, saved = job.course, time.monotonic()

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
 
 __all__ = [
     "SharedNorm",
@@ -26,6 +28,7 @@ __all__ = [
     "rank",
     "speaks",
     "summed",
+    "together",
     "wait",
     "with_shared_norms",
 ]
@@ -36,6 +39,8 @@ def joined() -> Iterator[torch.device]:
     """Joins the processes that torchrun started, if it did, and leaves them in the end; yields this one's device."""
     cuda = torch.cuda.is_available()
     device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0))) if cuda else torch.device("cpu")
+    if cuda:
+        torch.cuda.set_device(device)
     if int(os.environ.get("WORLD_SIZE", 1)) == 1 or dist.is_initialized():
         yield device
         return
@@ -137,6 +142,15 @@ class SharedNorm(nn.modules.batchnorm._BatchNorm):
         if self.running_mean is not None and self.running_var is not None and self.momentum is not None:
             self.running_mean.lerp_(mean, self.momentum)
             self.running_var.lerp_(variance, self.momentum)
+
+
+def together(module: nn.Module) -> nn.Module:
+    """The module with the mean of all ranks' gradients; its buffers are the same on all of them as it is."""
+    if count() == 1:
+        return module
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # newer torch has another name for it, older ones only this
+        return DistributedDataParallel(module, broadcast_buffers=False)
 
 
 def with_shared_norms(module: nn.Module) -> None:

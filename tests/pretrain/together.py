@@ -7,8 +7,7 @@ from pathlib import Path
 
 import torch
 from safetensors.torch import save_file
-from torch import Tensor, nn
-from torch.nn.parallel import DistributedDataParallel
+from torch import Tensor
 
 from siesta.pretrain import PRETRAINERS, ranks
 from siesta.pretrain.contract import Views
@@ -24,7 +23,7 @@ def learned(name: str) -> dict[str, Tensor]:
     method = make(name)
     ranks.with_shared_norms(method)
     method.double().train()
-    model: nn.Module = method if ranks.count() == 1 else DistributedDataParallel(method, broadcast_buffers=False)
+    model = ranks.together(method)
     optimizer = make_optimizer(method.parts(), method.recipe)
     for step in range(STEPS):
         whole, fraction = views_for(name, batch=24, seed=step), step / STEPS
