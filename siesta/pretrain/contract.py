@@ -34,12 +34,12 @@ class Outcome:
 
     Attributes:
         loss: To go down; a scalar, the mean over this rank's pictures or the same on all ranks.
-        embedding: What it compares, of the first crop, (B, D): watched for collapse.
+        embedding: What it compares, of the first crop, (B, D): watched for collapse; None where labels forbid that.
         shares: How it divides each picture among its prototypes, (B, K); None where it has none.
     """
 
     loss: Tensor
-    embedding: Tensor
+    embedding: Tensor | None = None
     shares: Tensor | None = None
 
 

@@ -31,7 +31,9 @@ def prototype_entropy(shares: Tensor) -> float:
 
 def watched(outcome: Outcome) -> dict[str, float]:
     """What is watched of a step, on all ranks alike."""
-    found = {"feature_std": feature_std(outcome.embedding)}
+    found = {}
+    if outcome.embedding is not None:
+        found["feature_std"] = feature_std(outcome.embedding)
     if outcome.shares is not None and outcome.shares.shape[1] > 1:
         found["prototype_entropy"] = prototype_entropy(outcome.shares)
     return found
