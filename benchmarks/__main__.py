@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import codec, latency, life, policies, service, sleep, store
+from benchmarks import codec, latency, life, policies, pretrain, service, sleep, store
 from benchmarks.learners import NETWORKS
 from benchmarks.measure import Row
 from siesta.provenance import provenance
@@ -23,6 +23,7 @@ BENCHES: Benches = {
     "latency": latency.run,
     "life": life.run,
     "policies": policies.run,
+    "pretrain": pretrain.run,
     "service": service.run,
     "sleep": sleep.run,
     "store": store.run,
@@ -32,6 +33,7 @@ QUICK: Benches = {
     "latency": lambda: latency.run(image_size=64, networks=NETWORKS[:1]),
     "life": lambda: life.run(image_size=64, seconds=6),
     "policies": lambda: policies.run(samples=50_000),
+    "pretrain": lambda: pretrain.run(sizes=(32,)),
     "service": lambda: service.run(image_size=64, seconds=6),
     "sleep": lambda: sleep.run(image_size=64, networks=NETWORKS[:1]),
     "store": lambda: store.run(sizes=(10_000, 50_000)),

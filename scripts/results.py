@@ -11,11 +11,13 @@ from pathlib import Path
 
 from scripts.experiments import class_means, search, small
 from scripts.measured import ROOT, bench, birds, demo, headlines, rows_of, unknown
+from scripts.ssl import chain, pretraining
 from siesta.demo import Step, draw
 
 SECTIONS: dict[str, dict[str, Callable[[], str]]] = {
     "README.md": {"demo": demo, "birds": birds, "headlines": headlines},
     "docs/performance.md": {"bench": bench},
+    "docs/pretraining.md": {"pretraining": pretraining, "chain": chain},
     "docs/reliability.md": {"unknown": unknown},
     "docs/results.md": {"class_means": class_means, "search": search, "small": small},
 }

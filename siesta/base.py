@@ -1,7 +1,8 @@
 """Base initialisation, the paper's steps two and three (its appendix on implementation details).
 
 A codec is fitted on the latent vectors of all base pictures; the pictures are stored; then top and head are trained on
-what the codec reconstructs of them. The first step, self-supervised training of the whole network, is in its weights.
+what the codec reconstructs of them. The first step, self-supervised training of the whole network, is in its weights;
+`siesta.pretrain` does it.
 
 Every step can be interrupted, and the same call goes on: a learner is made whole or not at all, pictures that are
 stored are not stored again, and a training that was woken up early is run again for its full budget, starting from

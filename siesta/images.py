@@ -17,7 +17,7 @@ from torch import Tensor
 from siesta.contracts import Scaling
 from siesta.errors import BadInput
 
-__all__ = ["ImageLike", "Pixels", "read_image", "scaled"]
+__all__ = ["ImageLike", "Pixels", "opened", "read_image", "scaled"]
 
 ImageLike: TypeAlias = str | Path | Image.Image | npt.NDArray[Any]
 Pixels: TypeAlias = npt.NDArray[np.uint8]
@@ -36,7 +36,7 @@ def read_image(image: ImageLike, size: int) -> Pixels:
     """
     if isinstance(image, np.ndarray) and image.dtype == np.uint8 and image.shape == (size, size, 3):
         return image
-    upright = _opened(image)
+    upright = opened(image)
     width, height = upright.size
     name = str(image) if isinstance(image, (str, Path)) else "the picture"
     if not (width and height):
@@ -57,8 +57,8 @@ def scaled(pixels: Sequence[Pixels], scaling: Scaling) -> Tensor:
     return batch.sub_(mean).div_(std)
 
 
-def _opened(image: ImageLike) -> Image.Image:
-    """An upright RGB image."""
+def opened(image: ImageLike) -> Image.Image:
+    """An upright RGB image, whole."""
     if isinstance(image, np.ndarray):
         return _rgb(Image.fromarray(_bytes_of(image)), "the array")
     if isinstance(image, Image.Image):

@@ -13,6 +13,7 @@ from siesta import __version__
 from siesta.cli import ask, care, change, experiment, learner, reproduce
 from siesta.cli import base as base_command
 from siesta.cli import demo as demo_command
+from siesta.cli import pretrain as pretrain_command
 from siesta.cli import report as report_command
 from siesta.cli import serve as serve_commands
 from siesta.cli import sleep as sleep_commands
@@ -46,6 +47,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("new")(learner.new)
+app.command("pretrain")(pretrain_command.pretrain)
 app.command("base")(base_command.base)
 app.command("learn")(learner.learn)
 app.command("sleep")(sleep_commands.sleep)

@@ -1,0 +1,244 @@
+"""Pre-trains by every method on CUB-200's training pictures, measures what it is worth, and writes results/ssl/.
+
+    python -m scripts.ssl_results CUB_200_2011 [--seconds 1800] [--image-size 96] [--methods swav,mira] [--work FOLDER]
+
+Every method gets the same seconds. Then top and head are trained over its frozen bottom, once for each of three seeds;
+then the best bottom and an untrained one go through SIESTA: a base of 50 classes and three steps of 50. Stopped
+anywhere, the same command goes on: weights and learners are in the work folder, rows that are written stay.
+
+The folder is the data set as it comes, or FOLDER/{train,test}/<class>/*.jpg.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from rich.console import Console
+
+from scripts.ssl_readout import Readout, readout
+from siesta.backbones import RANDOM, save_checkpoint
+from siesta.base import initialise
+from siesta.data import Dataset, Split, load_dataset
+from siesta.folders import ask, score, teach
+from siesta.learner import Siesta
+from siesta.pretrain import PRETRAINERS, random_top
+from siesta.pretrain.loop import Standing
+from siesta.pretrain.run import Settings, pretrain
+from siesta.provenance import provenance
+
+RESULTS = Path(__file__).parent.parent / "results" / "ssl"
+SEEDS = (0, 1, 2)
+UNTRAINED, RANDOM_TOP = "untrained", "random"
+
+# What two cores can afford. Barlow Twins, MIRA and SEED have rates for runs a hundred times as long: here they get
+# SwAV's, which moves weights as far in hundreds of steps. Fewer and narrower where a head would cost more than the
+# network.
+AFFORDED: dict[str, dict[str, Any]] = {
+    "barlow_twins": {"rate": 0.6, "options": {"width": 2048}},
+    "mira": {"rate": 0.6, "options": {"prototypes": 1000}},
+    "mira+barlow_twins": {"rate": 0.6, "options": {"prototypes": 1000, "width": 2048}},
+    "seed": {"rate": 0.1, "options": {"queue": 4096}},
+}
+
+Row = dict[str, Any]
+console = Console(soft_wrap=True)
+
+
+def main() -> None:
+    """Pre-training, read-outs, chain."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--seconds", type=float, default=1800, help="of training, for each method")
+    parser.add_argument("--image-size", type=int, default=96)
+    parser.add_argument("--backbone", default="mobilenet_v3_large")
+    parser.add_argument("--methods", default=",".join(PRETRAINERS))
+    parser.add_argument("--classes", type=int, help="only the first so many, to try it")
+    parser.add_argument("--readout-epochs", type=int, default=10)
+    parser.add_argument("--updates", type=int, default=9600, help="of each sleep of the chain")
+    parser.add_argument("--base-epochs", type=int, default=50, help="of the chain")
+    parser.add_argument("--base-classes", type=int, default=50, help="of the chain")
+    parser.add_argument("--step-classes", type=int, default=50, help="of each of its steps")
+    parser.add_argument("--work", type=Path, default=Path("runs") / "ssl")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    options = parser.parse_args()
+    birds = load_dataset("cub200", options.folder, classes=options.classes)
+    options.work.mkdir(parents=True, exist_ok=True)
+    options.results.mkdir(parents=True, exist_ok=True)
+    names = options.methods.split(",")
+    for name in names:
+        _pretrained(name, birds, options)
+    starts = [UNTRAINED, *names, *([RANDOM_TOP] if "swav" in names else [])]
+    for name in starts:
+        _read_out(name, birds, options)
+    _chain(_best(names, options.results), birds, options)
+
+
+def _files(birds: Dataset, split: Split) -> list[tuple[Path, str]]:
+    """Pictures with the names of their classes."""
+    names = (birds.classes[label] for label in split.labels.tolist())
+    return [(Path(str(picture)), name) for picture, name in zip(split.pictures, names, strict=True)]
+
+
+def _folder(name: str, files: Iterable[tuple[Path, str]], work: Path) -> Path:
+    """These pictures as `FOLDER/<label>/*`, by links."""
+    folder = work / name
+    for file, label in files:
+        link = folder / label / file.name
+        if not link.exists():
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(file.absolute())
+    return folder
+
+
+def _rows(results: Path, name: str) -> list[Row]:
+    file = results / f"{name}.jsonl"
+    return [json.loads(line) for line in file.read_text("utf-8").splitlines()] if file.exists() else []
+
+
+def _add(results: Path, name: str, row: Row) -> None:
+    with (results / f"{name}.jsonl").open("a", encoding="utf-8") as file:
+        file.write(json.dumps({**row, **provenance()}) + "\n")
+    console.print({key: value for key, value in row.items() if key not in ("config", "history")})
+
+
+def _weights(name: str, options: argparse.Namespace) -> Path | str:
+    """What a start is made of."""
+    if name == UNTRAINED:
+        return RANDOM
+    file: Path = options.work / f"{name}.safetensors"
+    if name == RANDOM_TOP and not file.exists():
+        save_checkpoint(random_top(options.backbone, options.work / "swav.safetensors"), file)
+    return file
+
+
+def _pretrained(name: str, birds: Dataset, options: argparse.Namespace) -> None:
+    """Trains by a method, if its row is not there; a run that is under way goes on."""
+    if any(row["method"] == name for row in _rows(options.results, "pretraining")):
+        return
+    settings = Settings(
+        name,
+        options.backbone,
+        image_size=options.image_size,
+        seconds=options.seconds,
+        **AFFORDED.get(name, {}),
+    )
+    train, test = (_folder(part, _files(birds, getattr(birds, part)), options.work) for part in ("train", "test"))
+
+    def show(standing: Standing) -> None:
+        words = f"{name} {100 * standing.fraction:.1f} %, loss {standing.loss:.3f}, {standing.pictures:,} pictures"
+        console.print(f"{words}, {standing.pictures_per_second:.1f} a second", end="\r")
+
+    found = pretrain(
+        settings,
+        train,
+        options.work / f"{name}.safetensors",
+        labelled=test,
+        knn_every=1_000_000,  # before, and at the end
+        cache=options.work / "copies",
+        on_step=show,
+    )
+    if found.status == "interrupted":
+        raise SystemExit("stopped: the same command goes on")
+    losses = [epoch.loss for epoch in found.history if epoch.loss is not None]
+    row = {
+        "bench": "ssl_pretraining",
+        "config": asdict(settings),
+        "method": name,
+        "pictures": found.pictures,
+        "epochs": found.epochs,
+        "seconds": found.seconds,
+        "loss_first": losses[0],
+        "loss_last": losses[-1],
+        "knn_untrained": found.history[0].knn,
+        "knn": found.history[-1].knn,
+        "warning": found.warning,
+        "watched": found.history[-1].watched,
+    }
+    _add(options.results, "pretraining", row)
+
+
+def _read_out(name: str, birds: Dataset, options: argparse.Namespace) -> None:
+    """Best top-1 accuracy over a frozen bottom, for each seed whose row is not there."""
+    how = Readout(options.backbone, options.image_size, options.readout_epochs)
+    done = {row["config"]["seed"] for row in _rows(options.results, "readout") if row["method"] == name}
+    for seed in (seed for seed in SEEDS if seed not in done):
+        weights, copies = _weights(name, options), options.work / "copies"
+        found = list(readout(weights, birds.train, birds.test, len(birds.classes), how, seed, copies))
+        config = {**asdict(how), "seed": seed}
+        row = {"bench": "ssl_readout", "config": config, "method": name, "top1": max(found), "top1_by_epoch": found}
+        _add(options.results, "readout", row)
+
+
+def _best(names: Iterable[str], results: Path) -> str:
+    """The self-supervised method with the best mean read-out."""
+    rows = _rows(results, "readout")
+    means = {
+        name: mean(row["top1"] for row in rows if row["method"] == name)
+        for name in names
+        if not PRETRAINERS[name].labelled
+    }
+    return max(means, key=lambda name: means[name])
+
+
+def _chain(best: str, birds: Dataset, options: argparse.Namespace) -> None:
+    """A base of the first classes, then steps of SIESTA, from the best bottom and from an untrained one."""
+    for name in (best, UNTRAINED):
+        path = options.work / f"chain-{name}.siesta"
+        base = _folder("base", _taken(birds, birds.train, 0, options.base_classes), options.work)
+        config = {
+            "backbone": options.backbone,
+            "image_size": options.image_size,
+            "updates": options.updates,
+            "base_epochs": options.base_epochs,
+            "base_classes": options.base_classes,
+            "step_classes": options.step_classes,
+        }
+        initialise(
+            path,
+            base,
+            weights=_weights(name, options),
+            backbone=options.backbone,
+            image_size=options.image_size,
+            memory="1GB",
+            epochs=options.base_epochs,
+        )
+        with Siesta.open(path) as learner:
+            for step, end in enumerate(range(options.base_classes, len(birds.classes) + 1, options.step_classes)):
+                row = {"bench": "ssl_chain", "config": config, "start": name, "step": step, "classes": end}
+                _chain_step(learner, birds, row, options)
+
+
+def _chain_step(learner: Siesta, birds: Dataset, row: Row, options: argparse.Namespace) -> None:
+    """Teaches a step's classes, sleeps, and asks about all so far; the base step has slept already."""
+    rows = _rows(options.results, "chain")
+    if any((old["start"], old["step"]) == (row["start"], row["step"]) for old in rows):
+        return
+    step, end = row["step"], row["classes"]
+    questions = _taken(birds, birds.test, 0, end)
+    before = None
+    if step and len(learner.info()["sleeps"]) <= step:
+        for _ in teach(learner, _taken(birds, birds.train, end - options.step_classes, end)):
+            pass
+        before = score(ask(learner, questions))
+        learner.sleep(updates=options.updates, batch_size=32)
+    after = score(ask(learner, questions))
+    for name, found in (("before", before), ("after", after)):
+        for k in (1, 5):
+            row[f"{name}_top{k}"] = None if found is None else found[f"top{k}"]
+    _add(options.results, "chain", row)
+
+
+def _taken(birds: Dataset, split: Split, start: int, end: int) -> list[tuple[Path, str]]:
+    """Pictures of some classes."""
+    taken = set(birds.classes[start:end])
+    return [(file, label) for file, label in _files(birds, split) if label in taken]
+
+
+if __name__ == "__main__":
+    main()

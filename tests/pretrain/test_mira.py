@@ -1,0 +1,75 @@
+"""MIRA's assignments solve the problem that they are derived from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from siesta.pretrain.mira import MIRA, mira_targets
+from tests.pretrain.toys import tiny_encoder, views_for
+
+TEMPERATURE, BETA = 0.225, 2 / 3
+
+
+def _objective(w: npt.NDArray[Any], p: npt.NDArray[Any], beta: float) -> float:
+    """Mean KL(w, p) less beta times the mutual information of picture and prototype, its equation 3."""
+    used = w.mean(axis=0)
+    divergence = (w * np.log(w / p)).sum(axis=1).mean()
+    information = (w * np.log(w)).sum(axis=1).mean() - (used * np.log(used)).sum()
+    return float(divergence - beta * information)
+
+
+def _problem() -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    scores = np.random.default_rng(0).uniform(-1, 1, (10, 4))
+    p = np.exp(scores / TEMPERATURE)
+    return scores, p / p.sum(axis=1, keepdims=True)
+
+
+def test_the_optimum_is_a_fixed_point() -> None:
+    scores, p = _problem()
+    w = mira_targets(torch.from_numpy(scores), TEMPERATURE, BETA, 200).numpy()
+    np.testing.assert_allclose(w.sum(axis=1), 1)
+    again = p ** (1 / (1 - BETA)) * w.mean(axis=0) ** (-BETA / (1 - BETA))
+    np.testing.assert_allclose(w, again / again.sum(axis=1, keepdims=True), rtol=1e-6)
+
+
+def test_nothing_near_it_or_far_from_it_is_better() -> None:
+    scores, p = _problem()
+    w = mira_targets(torch.from_numpy(scores), TEMPERATURE, BETA, 200).numpy()
+    best, rng = _objective(w, p, BETA), np.random.default_rng(1)
+    for spread in (0.01, 0.1, 1.0, 3.0):
+        for _ in range(50):
+            other = w * np.exp(rng.normal(0, spread, w.shape))
+            assert _objective(other / other.sum(axis=1, keepdims=True), p, BETA) >= best - 1e-12
+
+
+def test_thirty_rounds_are_enough_and_prototypes_are_used_more_evenly() -> None:
+    scores, _ = _problem()
+    scores[:, 0] += 0.5  # one that everybody likes
+    few, many = (mira_targets(torch.from_numpy(scores), TEMPERATURE, BETA, rounds).numpy() for rounds in (30, 300))
+    np.testing.assert_allclose(few, many, atol=1e-4)
+    sharp = np.exp(scores / TEMPERATURE / (1 - BETA))
+    sharp /= sharp.sum(axis=1, keepdims=True)
+    assert few.mean(axis=0).max() < sharp.mean(axis=0).max()
+
+
+def test_no_prototype_that_nobody_likes_breaks_it() -> None:
+    scores = torch.cat([torch.ones(6, 1), -torch.ones(6, 3)], dim=1) * 50
+    assert bool(mira_targets(scores, 0.1, 0.75, 30).isfinite().all())
+
+
+def test_the_slow_copy_follows() -> None:
+    method = MIRA(tiny_encoder(), prototypes=6, hidden=8, embedding=4, slowness=0.9)
+    with torch.no_grad():
+        for weights in method.encoder.parameters():
+            weights.add_(1.0)
+    start = [weights.clone() for weights in method.slow_encoder.parameters()]
+    method(views_for("mira"), 0.0)
+    for old, now in zip(start, method.slow_encoder.parameters(), strict=True):
+        torch.testing.assert_close(now, old + 0.1)
+    method(views_for("mira"), 1.0)
+    for old, now in zip(start, method.slow_encoder.parameters(), strict=True):
+        torch.testing.assert_close(now, old + 0.1)  # in the end it stands still
