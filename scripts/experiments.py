@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cache
-from operator import attrgetter
+from functools import cache, partial
 
 from scripts.measured import ROOT, table
 from siesta.experiment.metrics import Spread
 from siesta.experiment.report.groups import Group, compared
+from siesta.experiment.report.paper import printed_beside
 from siesta.experiment.report.runs import KS, Run, read_results
 from siesta.methods import METHODS
 
-__all__ = ["class_means", "search", "small"]
+__all__ = ["class_means", "search", "small", "what_is_chosen"]
 
-_COSTS = ("updates", "MB", "TFLOPs")
+_SMALL = "cub200/cub200_small"
+_FULL = "cub200/cub200"
+_ORDERS = ("class_incremental", "iid")
+_COSTS = ["gains of sleeps, top-1", "updates", "MB", "TFLOPs"]
 
 
 @cache
@@ -23,9 +26,10 @@ def runs_of(folder: str) -> list[Run]:
     return read_results([ROOT / "results" / folder]).runs
 
 
-def groups_of(folder: str) -> list[Group]:
-    """Methods on their orders, over seeds."""
-    return [group for comparison in compared(runs_of(folder)) for group in comparison.groups()]
+def groups_of(folder: str, order: str | None = None) -> list[Group]:
+    """Methods over seeds, on one order or on all."""
+    groups = [group for comparison in compared(runs_of(folder)) for group in comparison.groups()]
+    return [group for group in groups if order in (None, group.order)]
 
 
 def class_means() -> str:
@@ -50,26 +54,52 @@ def class_means() -> str:
 
 def search() -> str:
     """Every trial: what was tried, and the final top-1 accuracy on held-out training pictures."""
-    runs, trials = runs_of("cub200/search"), dict[str, dict[float, float]]()
+    runs, trials = runs_of("cub200/search"), dict[tuple[str, str], dict[float, float]]()
     for run in runs:
-        settings = run.last["settings"]
-        tried = settings["shrinkage" if run.last["kind"] == "slda" else "rate"]
-        trials.setdefault(run.last["kind"], {})[tried] = run.summaries[1].alpha
+        kind, settings = run.last["kind"], run.last["settings"]
+        chosen = what_is_chosen(kind)
+        rehearsals = f", {settings['rehearsals']} rehearsals" if "rehearsals" in settings else ""
+        trials.setdefault((kind, f"{chosen}{rehearsals}"), {})[settings[chosen]] = run.summaries[1].alpha
     body = []
-    for kind in (some for some in METHODS if some in trials):
-        best = max(trials[kind].values())
-        cells = []
-        for tried, alpha in sorted(trials[kind].items()):
-            mark = "**" if alpha == best else ""
-            cells.append(f"{mark}{tried:g}: {alpha:.1f}{mark}")
-        body.append([kind, "shrinkage" if kind == "slda" else "rate", *cells])
+    for kind, words in sorted(trials, key=lambda key: (list(METHODS).index(key[0]), key[1])):
+        tried = trials[kind, words]
+        cells = [
+            _marked(f"{value:g}: {alpha:.1f}", alpha == max(tried.values())) for value, alpha in sorted(tried.items())
+        ]
+        body.append([kind, words, *cells])
     header = ["method", "what is chosen", *(f"trial {number}" for number in range(1, 5))]
     return f"{table(header, body)}\n\n`siesta run configs/studies/search.toml`, {_days(runs)}."
 
 
+def what_is_chosen(kind: str) -> str:
+    """The setting of a method that the search is over."""
+    return "shrinkage" if kind == "slda" else "rate"
+
+
+def _marked(text: str, best: bool) -> str:
+    return f"**{text}**" if best else text
+
+
+def headline_methods() -> str:
+    """The paper's protocol, class after class, beside what the paper printed."""
+    return _methods(groups_of(_FULL, "class_incremental"))
+
+
+def full() -> str:
+    """The paper's protocol on all orders."""
+    return _by_order(groups_of(_FULL))
+
+
 def small() -> str:
     """The small protocol on all orders."""
-    return _by_order(groups_of("cub200/cub200_small"))
+    return _by_order(groups_of(_SMALL))
+
+
+def study(name: str, *of_small: str) -> str:
+    """Variants of SIESTA on the small protocol, below methods of the protocol itself."""
+    own = groups_of(f"cub200/{name}")
+    groups = [group for group in groups_of(_SMALL, "class_incremental") if group.label in of_small] + own
+    return f"{_compared(groups)}\n\n{_note(own)}"
 
 
 def _by_order(groups: list[Group]) -> str:
@@ -78,29 +108,34 @@ def _by_order(groups: list[Group]) -> str:
 
 
 def _methods(groups: list[Group]) -> str:
-    body = [[group.label, str(len(group.runs)), *_accuracies(group), _gains(group), *_costs(group)] for group in groups]
-    header = ["method", "seeds", "top-1 mu / alpha", "top-5 mu / alpha", "gains of sleeps, top-1", *_COSTS]
-    return f"{table(header, body)}\n\n{_note(groups)}"
+    return f"{_compared(groups)}\n\n{_note(groups)}"
+
+
+def _compared(groups: list[Group]) -> str:
+    """A row for each group, by its order where it is one of a study's own; beside the paper's where it printed any."""
+    papers = [printed_beside(group) for group in groups]
+    body = []
+    for group, paper in zip(groups, papers, strict=True):
+        label = group.label if group.order in _ORDERS else group.order
+        beside = [f"{paper.mu or '-'} / {paper.alpha}" if paper else ""] if any(papers) else []
+        body.append([label, str(len(group.runs)), *_accuracies(group), *beside, _gains(group), *_costs(group)])
+    header = ["", "seeds", "top-1 mu / alpha", "top-5 mu / alpha", *(["paper's top-5"] if any(papers) else []), *_COSTS]
+    return table(header, body)
 
 
 def _accuracies(group: Group) -> list[str]:
     """Mu and alpha for each k; an offline learner has one accuracy."""
     cells = []
     for k in KS:
-        mu, alpha = (group.over_seeds(_Of(k, name)) for name in ("mu", "alpha"))
+        mu, alpha = (group.over_seeds(partial(_of, k, name)) for name in ("mu", "alpha"))
         cells.append(f"{'-' if group.offline else _spread(mu)} / {_spread(alpha)}")
     return cells
 
 
-class _Of:
+def _of(k: int, name: str, run: Run) -> float:
     """A measure of a run: an attribute of its summary for k."""
-
-    def __init__(self, k: int, name: str) -> None:
-        self._k, self._get = k, attrgetter(name)
-
-    def __call__(self, run: Run) -> float:
-        value: float = self._get(run.summaries[self._k])
-        return value
+    value: float = getattr(run.summaries[k], name)
+    return value
 
 
 def _spread(found: Spread | None) -> str:
