@@ -322,8 +322,7 @@ class Store:
 
     def _room(self) -> int:
         """For so many samples, beside the thumbnails."""
-        free = int(self.settings["memory_bytes"]) - self.thumbnails.bytes()
-        return max(free // (self.code_bytes + OVERHEAD_BYTES), 1)
+        return max(self.capacity + -self.thumbnails.bytes() // (self.code_bytes + OVERHEAD_BYTES), 1)
 
     def _evict(self, count: int) -> int:
         """Drops so many samples, if any, in the caller's transaction; returns how many."""

@@ -142,8 +142,12 @@ def test_from_nothing_to_a_learner_that_slept(tmp_path: Path, make_pictures: Mak
     a_sample = facts["bytes"]["a_sample"]
     assert facts["samples"] == {"stored": 0, "capacity": 1_000_000 // a_sample}
 
-    assert ask("learn", path, folder) == {"learned": 15, "known": 0, "unreadable": 0, "skipped": []}
-    assert ask("learn", path, folder) == {"learned": 0, "known": 15, "unreadable": 0, "skipped": []}
+    learned = ask("learn", path, folder)
+    samples = learned.pop("samples")
+    assert learned == {"learned": 15, "known": 0, "unreadable": 0, "skipped": []}
+    assert sorted(samples.values()) == list(range(1, 16)) and set(map(Path, samples)) == set(folder.rglob("*.png"))
+    again = ask("learn", path, folder)
+    assert again == {"learned": 0, "known": 15, "unreadable": 0, "skipped": [], "samples": samples}
 
     report = ask("sleep", path, "--updates", "20", "--batch-size", "8", "--seed", "3", "--policy", "uniform")
     assert (report["generation"], report["updates"], report["classes"], report["new_classes"]) == (1, 20, 3, 3)

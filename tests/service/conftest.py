@@ -9,7 +9,10 @@ import pytest
 
 from siesta import Siesta
 from siesta.service.client import Client
+from tests.service.page_fixtures import browser, open_page, served, service
 from tests.service.running import SIZE, Running, picture
+
+__all__ = ["browser", "open_page", "served", "service"]  # fixtures of the page's tests
 
 Serve = Callable[..., Running]
 
@@ -27,8 +30,8 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
         return started[-1]
 
     yield start
-    for service in started:
-        service.end()
+    for one in started:
+        one.end()
 
 
 @pytest.fixture(scope="module")

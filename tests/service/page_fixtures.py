@@ -1,4 +1,4 @@
-"""A browser and a service to look at with it; a plugin of the page's tests, so that all of them share one of each."""
+"""A browser and a service to look at with it, for the tests of the page: all of them share one of each."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def test_it_can_be_woken_up_and_refuses_changes_meanwhile(taught: Client) -> Non
     taught.sleep(seconds=60, policy="uniform")
     red = taught.classes()[0]
     for work in (lambda: taught.forget(red.id), lambda: taught.rename(red.id, "pink"), lambda: taught.use(0)):
-        with pytest.raises(Refused, match="asleep already") as caught:
+        with pytest.raises(Refused, match="asleep, or being changed") as caught:
             work()
         assert caught.value.status == 409
     taught.wake()

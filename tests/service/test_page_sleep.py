@@ -9,8 +9,6 @@ import pytest
 from tests.conftest import MakePictures
 from tests.service.page_support import OpenPage, Service, until
 
-pytest_plugins = ["tests.service.page_fixtures"]
-
 
 @pytest.fixture
 def taught(service: Service, tmp_path: Path, make_pictures: MakePictures) -> Service:

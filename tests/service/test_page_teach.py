@@ -14,7 +14,6 @@ from tests.service.page_support import OpenPage, Service, card, teach, until
 if TYPE_CHECKING:
     from playwright.sync_api import Locator
 
-pytest_plugins = ["tests.service.page_fixtures"]
 
 HAND_OVER = """
 ([selector, name, how, data]) => {

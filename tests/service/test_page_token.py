@@ -14,8 +14,6 @@ from tests.service.page_support import SECONDS, Service, free_port
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-pytest_plugins = ["tests.service.page_fixtures"]
-
 
 @pytest.fixture(scope="module")
 def locked(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
