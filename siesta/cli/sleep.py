@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
@@ -74,8 +75,16 @@ def sleep(
         options = {**budget, **wanted, "lr": lr, "when": when, "daily": daily, "nice": nice or _GIVING_WAY}
         _in_background(path, options, threads, as_json)
         return
-    os.nice(nice)
+    _give_way(nice)
     _here(path, budget, {**wanted, "rate": lr}, idle, window, as_json)
+
+
+def _give_way(nice: int) -> None:
+    """Where Linux shares out time by sessions, niceness counts inside one only: a session of our own gives way too."""
+    os.nice(nice)
+    if nice and os.getsid(0) == os.getpid():
+        with suppress(OSError):
+            Path("/proc/self/autogroup").write_text(str(nice))
 
 
 def _in_background(path: Path, options: dict[str, Any], threads: int, as_json: bool) -> None:
