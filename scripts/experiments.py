@@ -12,11 +12,8 @@ from siesta.experiment.report.paper import printed_beside
 from siesta.experiment.report.runs import KS, Run, read_results
 from siesta.methods import METHODS
 
-__all__ = ["class_means", "search", "small", "what_is_chosen"]
+__all__ = ["class_means", "full", "search", "small", "what_is_chosen"]
 
-_SMALL = "cub200/cub200_small"
-_FULL = "cub200/cub200"
-_ORDERS = ("class_incremental", "iid")
 _COSTS = ["gains of sleeps, top-1", "updates", "MB", "TFLOPs"]
 
 
@@ -26,10 +23,9 @@ def runs_of(folder: str) -> list[Run]:
     return read_results([ROOT / "results" / folder]).runs
 
 
-def groups_of(folder: str, order: str | None = None) -> list[Group]:
-    """Methods over seeds, on one order or on all."""
-    groups = [group for comparison in compared(runs_of(folder)) for group in comparison.groups()]
-    return [group for group in groups if order in (None, group.order)]
+def groups_of(folder: str) -> list[Group]:
+    """Methods on their orders, over seeds."""
+    return [group for comparison in compared(runs_of(folder)) for group in comparison.groups()]
 
 
 def class_means() -> str:
@@ -80,26 +76,14 @@ def _marked(text: str, best: bool) -> str:
     return f"**{text}**" if best else text
 
 
-def headline_methods() -> str:
-    """The paper's protocol, class after class, beside what the paper printed."""
-    return _methods(groups_of(_FULL, "class_incremental"))
-
-
 def full() -> str:
     """The paper's protocol on all orders."""
-    return _by_order(groups_of(_FULL))
+    return _by_order(groups_of("cub200/cub200"))
 
 
 def small() -> str:
     """The small protocol on all orders."""
-    return _by_order(groups_of(_SMALL))
-
-
-def study(name: str, *of_small: str) -> str:
-    """Variants of SIESTA on the small protocol, below methods of the protocol itself."""
-    own = groups_of(f"cub200/{name}")
-    groups = [group for group in groups_of(_SMALL, "class_incremental") if group.label in of_small] + own
-    return f"{_compared(groups)}\n\n{_note(own)}"
+    return _by_order(groups_of("cub200/cub200_small"))
 
 
 def _by_order(groups: list[Group]) -> str:
@@ -112,14 +96,20 @@ def _methods(groups: list[Group]) -> str:
 
 
 def _compared(groups: list[Group]) -> str:
-    """A row for each group, by its order where it is one of a study's own; beside the paper's where it printed any."""
+    """A row for each group, beside the paper's where it printed any."""
     papers = [printed_beside(group) for group in groups]
     body = []
     for group, paper in zip(groups, papers, strict=True):
-        label = group.label if group.order in _ORDERS else group.order
         beside = [f"{paper.mu or '-'} / {paper.alpha}" if paper else ""] if any(papers) else []
-        body.append([label, str(len(group.runs)), *_accuracies(group), *beside, _gains(group), *_costs(group)])
-    header = ["", "seeds", "top-1 mu / alpha", "top-5 mu / alpha", *(["paper's top-5"] if any(papers) else []), *_COSTS]
+        body.append([group.label, str(len(group.runs)), *_accuracies(group), *beside, _gains(group), *_costs(group)])
+    header = [
+        "method",
+        "seeds",
+        "top-1 mu / alpha",
+        "top-5 mu / alpha",
+        *(["paper's top-5"] if any(papers) else []),
+        *_COSTS,
+    ]
     return table(header, body)
 
 
