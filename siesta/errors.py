@@ -21,6 +21,12 @@ class BadInput(SiestaError):
     exit_code = 3
 
 
+class DiskRefused(BadInput):
+    """A disk that is full, cannot be written to, or has lost the learner: what was right may be tried again."""
+
+    exit_code = 7
+
+
 class Damaged(SiestaError):
     """A learner whose files are broken, or written by a newer version."""
 

@@ -27,7 +27,7 @@ from threading import Thread
 from typing import Any, Literal
 
 from siesta.contracts import Progress
-from siesta.errors import BadInput, Busy, SiestaError
+from siesta.errors import BadInput, Busy, DiskRefused, SiestaError
 
 __all__ = ["Reporter", "SleepJob", "SleepStatus", "begin_sleep", "reported"]
 
@@ -104,7 +104,8 @@ class SleepJob:
     def _wish(self, wish: Wish) -> None:
         if not self.status().running:
             raise BadInput(f"{self._path} is not asleep: there is nothing to {wish}")
-        _write(self._folder / "wish", wish)
+        with _disk_errors(self._folder):
+            _write(self._folder / "wish", wish)
 
     def wait(self, seconds: float | None = None) -> SleepStatus:
         """Waits until it has ended, or so many seconds; returns how it stands."""
@@ -185,14 +186,13 @@ def reported(path: Path) -> Iterator[Reporter]:
         yield _reporters[path]
         return
     folder = path / _FOLDER
-    try:
+    with _disk_errors(folder):
         folder.mkdir(exist_ok=True)
         alive = os.open(folder / "alive", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    except OSError as error:
-        raise BadInput(f"{folder} cannot be written ({error.strerror}): check its permissions") from error
     try:
-        _lock(alive, path)
-        reporter = _reporters[path] = Reporter(folder)
+        with _disk_errors(folder):
+            _lock(alive, path)
+            reporter = _reporters[path] = Reporter(folder)
         try:
             yield reporter
         except BaseException as error:
@@ -202,6 +202,15 @@ def reported(path: Path) -> Iterator[Reporter]:
             del _reporters[path]
     finally:
         os.close(alive)
+
+
+@contextmanager
+def _disk_errors(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        words = f"{folder} cannot be written ({error.strerror}): check its disk and its permissions"
+        raise DiskRefused(words) from error
 
 
 def _lock(alive: int, path: Path) -> None:
@@ -268,7 +277,7 @@ def begin_sleep(path: Path, options: Mapping[str, object], threads: int = 1) -> 
             time.sleep(0.05)
         if process.poll() not in (None, 0):
             log.seek(0)
-            raise _refused(log.read().decode("utf-8", "replace"), process.returncode)
+            raise _refused(path, log.read().decode("utf-8", "replace"), process.returncode)
     Thread(target=process.wait, daemon=True).start()  # a process that ends is kept as a zombie until it is looked at
     return job
 
@@ -278,8 +287,9 @@ def _begun(status: SleepStatus, pid: int) -> bool:
     return status.pid == pid and (status.progress is not None or status.state in ("waiting", "done"))
 
 
-def _refused(printed: str, code: int) -> SiestaError:
-    """What it said before it ended."""
+def _refused(path: Path, printed: str, code: int) -> SiestaError:
+    """What it said before it ended; a traceback is for whoever looks into it, and says nothing to others."""
     words = [line.removeprefix("error: ") for line in printed.splitlines() if line.startswith("error: ")]
-    sentence = words[-1] if words else f"it ended with code {code}: {' '.join(printed.split())[-200:]}"
-    return Busy(sentence) if code == Busy.exit_code else BadInput(sentence)
+    sentence = words[-1] if words else f"it ended with code {code}: run `siesta sleep {path}` to see why"
+    kinds: dict[int, type[SiestaError]] = {kind.exit_code: kind for kind in (Busy, DiskRefused)}
+    return kinds.get(code, BadInput)(sentence)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -15,8 +16,8 @@ import pytest
 
 from siesta import Siesta
 from siesta.contracts import Progress
-from siesta.errors import BadInput, Busy
-from siesta.jobs import SleepJob, SleepStatus, reported
+from siesta.errors import BadInput, Busy, DiskRefused
+from siesta.jobs import SleepJob, SleepStatus, _refused, reported
 from siesta.store.store import sleeper_lock
 from tests.test_learner import picture
 
@@ -150,3 +151,23 @@ def test_a_reporter_says_how_it_stands_and_hears_wishes(tmp_path: Path) -> None:
     assert job.status().state == "killed"
     (tmp_path / "sleep" / "status.json").write_text("{")
     assert job.status().state == "killed"
+
+
+def test_a_full_disk_is_said_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("siesta.jobs.os.pwrite", full)
+    with pytest.raises(DiskRefused, match=r"sleep cannot be written \(No space left"), reported(tmp_path):
+        pass
+
+
+def test_what_a_process_said_before_it_ended_is_passed_on_but_no_traceback(tmp_path: Path) -> None:
+    said = "Traceback (most recent call last):\n  File '/home/x.py'\nOSError: oh\n"
+    for printed, code, kind, words in (
+        (said, 1, BadInput, f"it ended with code 1: run `siesta sleep {tmp_path}` to see why"),
+        ("error: the disk is full", 7, DiskRefused, "the disk is full"),
+        ("error: it is asleep", 5, Busy, "it is asleep"),
+    ):
+        error = _refused(tmp_path, printed, code)
+        assert (type(error), str(error)) == (kind, words)

@@ -85,7 +85,10 @@ def root(version: Annotated[bool, typer.Option("--version", help="Print the vers
 
 
 def main() -> None:
-    """Runs a command; exit codes: 0 done, 2 usage, 3 bad input, 4 damaged, 5 busy, 6 in part, 130 interrupted."""
+    """Runs a command.
+
+    Exit codes: 0 done, 2 usage, 3 bad input, 4 damaged, 5 busy, 6 in part, 7 disk, 130 interrupted.
+    """
     for stream in (sys.stdout, sys.stderr):  # a file name need not be text in any encoding
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

@@ -67,6 +67,7 @@ def make_app(desk: Desk, options: Options, metrics: Metrics, closing: asyncio.Ev
     for ending, kind in _TYPES.items():
         mimetypes.add_type(kind, ending)
 
+    @app.head("/", include_in_schema=False)
     @app.get("/", include_in_schema=False)
     async def page() -> FileResponse:
         return FileResponse(_PAGE / "index.html")

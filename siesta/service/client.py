@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeAlias
@@ -65,8 +65,10 @@ class Client:
             token: Where one is needed.
             timeout: Seconds that are waited for an answer.
         """
+        if token is not None and not (token.isascii() and token.isprintable()):
+            raise BadInput("a token is one line of plain letters: give it as `siesta token new` showed it")
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        self._http = httpx.Client(base_url=url, headers=headers, timeout=timeout)
+        self._http = httpx.Client(base_url=_address(url), headers=headers, timeout=timeout)
 
     def close(self) -> None:
         """Ends its connections."""
@@ -84,8 +86,7 @@ class Client:
 
     def learn(self, pictures: Picture | Sequence[Picture], labels: str | Sequence[str]) -> list[int]:
         """Teaches pictures, with one label for all or one for each; returns their samples' ids."""
-        labels = [labels] if isinstance(labels, str) else list(labels)
-        answer = self._send("POST", "/v1/learn", files=_files(pictures), data={"label": labels})
+        answer = self._send("POST", "/v1/learn", files=_files(pictures), data={"label": _labels(labels)})
         return LearnedShape.model_validate_json(answer).ids
 
     def predict(
@@ -116,7 +117,9 @@ class Client:
 
     def rename(self, class_id: int, label: str) -> ClassShape:
         """Gives a class another name."""
-        return ClassShape.model_validate_json(self._send("PATCH", f"/v1/classes/{class_id}", json={"label": label}))
+        return ClassShape.model_validate_json(
+            self._send("PATCH", f"/v1/classes/{class_id}", json={"label": _text(label)})
+        )
 
     def merge(self, class_id: int, into: int) -> ClassShape:
         """Makes one class of two; returns the one that stays."""
@@ -129,7 +132,7 @@ class Client:
 
     def correct(self, sample_id: int, label: str) -> int:
         """Teaches a sample anew under another label; returns its new id."""
-        answer = self._send("PATCH", f"/v1/samples/{sample_id}", json={"label": label})
+        answer = self._send("PATCH", f"/v1/samples/{sample_id}", json={"label": _text(label)})
         return Correction.model_validate_json(answer).id
 
     def forget_sample(self, sample_id: int) -> None:
@@ -206,6 +209,29 @@ class Client:
         if not response.is_success:
             raise Refused(response)
         return response.content
+
+
+def _address(url: str) -> httpx.URL:
+    with suppress(httpx.InvalidURL):
+        address = httpx.URL(url)
+        if address.scheme in ("http", "https") and address.host:
+            return address
+    raise BadInput(f"{url} is no address of a service: write it like http://127.0.0.1:8000")
+
+
+def _labels(labels: object) -> list[str]:
+    if isinstance(labels, Iterable) and not isinstance(labels, str | bytes):
+        return [_text(label) for label in labels]
+    return [_text(labels)]
+
+
+def _text(label: object) -> str:
+    """A label, if it is one."""
+    if isinstance(label, str):
+        with suppress(UnicodeEncodeError):  # half of a character that takes two
+            label.encode()
+            return label
+    raise BadInput(f"a label is text, not {label!r}")
 
 
 def _files(pictures: Picture | Sequence[Picture]) -> list[tuple[str, tuple[str, bytes]]]:

@@ -12,20 +12,21 @@ import logging
 import queue
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from siesta.contracts import Prediction
-from siesta.errors import BadInput, SiestaError
+from siesta.errors import BadInput, Damaged, DiskRefused, SiestaError
 from siesta.images import Pixels
 from siesta.learner import Siesta
 from siesta.service.metrics import Metrics
 from siesta.service.problems import Problem
+from siesta.store import database_errors
 
 __all__ = ["Answered", "Desk", "Learned", "Lesson", "Manner"]
 
@@ -102,6 +103,7 @@ class Desk:
         image_size: Side of its pictures.
         revision: Another number whenever something has changed.
         generation: Of the weights in use.
+        trouble: What keeps it from teaching, if anything does: its folder is gone, or it is damaged.
     """
 
     def __init__(self, path: Path, metrics: Metrics, *, durability: str = "process", thumbnails: bool = True) -> None:
@@ -114,6 +116,7 @@ class Desk:
             thumbnails: Whether any are kept; if not, those that are there go.
         """
         self.path, self.image_size, self.revision, self.generation = path.absolute(), 0, 0, 0
+        self.trouble: SiestaError | None = None
         self._metrics, self._durability, self._thumbnails = metrics, durability, thumbnails
         self._waiting: queue.SimpleQueue[_Work | None] = queue.SimpleQueue()
         self._opened: Future[None] = Future()
@@ -209,7 +212,9 @@ class Desk:
             group, left = left[:_AT_ONCE], left[_AT_ONCE:]
             start = time.monotonic()
             try:
-                ids = learner.learn_many((lesson.pixels for _, lesson in group), (lesson.label for _, lesson in group))
+                with self._looked_after(learner):
+                    pictures, labels = zip(*((lesson.pixels, lesson.label) for _, lesson in group), strict=True)
+                    ids = learner.learn_many(pictures, labels)
             except Exception as error:
                 failed = dict.fromkeys(work for work, _ in group)
                 for work in failed:
@@ -235,7 +240,8 @@ class Desk:
         pictures = {sample_id: lesson.thumbnail for sample_id, lesson in taught if lesson.thumbnail is not None}
         if pictures and self._thumbnails:
             try:
-                learner.store.keep_thumbnails(pictures)
+                with self._errors():
+                    learner.store.keep_thumbnails(pictures)
             except SiestaError as error:
                 _log.warning("no thumbnails were kept: %s", error)
 
@@ -246,7 +252,8 @@ class Desk:
         for manner, some in alike.items():
             pictures, start = [picture for work in some for picture in work.pictures], time.monotonic()
             try:
-                answers = iter(learner.predict_many(pictures, **vars(manner)))
+                with self._errors():
+                    answers = iter(learner.predict_many(pictures, **vars(manner)))
             except Exception as error:
                 for work in some:
                     work.done.set_exception(self._not_answered(error))
@@ -258,22 +265,50 @@ class Desk:
 
     def _not_answered(self, error: Exception) -> Exception:
         """Questions were checked before they came here: what the learner refuses is what it does not know yet."""
-        return Problem(409, str(error)) if isinstance(error, BadInput) else error
+        asked_too_early = isinstance(error, BadInput) and not isinstance(error, DiskRefused)
+        return Problem(409, str(error)) if asked_too_early else error
 
     def _run_errand(self, learner: Siesta, errand: _Errand[Any]) -> None:
         self.revision += errand.changes  # even if it fails: who knows how far it came
         try:
-            errand.done.set_result(errand.work(learner))
+            with self._looked_after(learner) if errand.changes else self._errors():
+                done = errand.work(learner)
         except Exception as error:
             errand.done.set_exception(error)
+        else:
+            errand.done.set_result(done)
+
+    @contextmanager
+    def _looked_after(self, learner: Siesta) -> Iterator[None]:
+        """Around what changes something: what nobody would find again is not begun, and not acknowledged."""
+        with self._errors():
+            learner.store.check_place()
+            yield
+            learner.store.check_place()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Says what SQLite stumbles over in words, and remembers damage: it does not go away."""
+        try:
+            with database_errors(self.path):
+                yield
+        except Damaged as error:
+            self.trouble = error
+            raise
 
     def _look_around(self, learner: Siesta) -> None:
-        """Notices what other processes did: slept, or went back to other weights."""
+        """Notices what other processes did: slept, went back to other weights, or took the folder away."""
         try:
-            version, generation = learner.store.version(), learner.store.generation()
+            with database_errors(self.path):
+                learner.store.check_place()
+                version, generation = learner.store.version(), learner.store.generation()
         except SiestaError as error:  # whoever asks next is told
-            _log.warning("%s", error)
+            if str(error) != str(self.trouble):  # once, not twice a second
+                _log.warning("%s", error)
+            self.trouble = error
             return
+        if not isinstance(self.trouble, Damaged):
+            self.trouble = None
         if (version, generation) != (self._version, self.generation):
             self._version, self.generation = version, generation
             self.revision += 1

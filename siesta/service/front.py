@@ -12,7 +12,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from siesta import __version__
 from siesta.learner import Siesta
 from siesta.policies import DEFAULT_POLICY, POLICIES
-from siesta.service.guard import COOKIE
+from siesta.service.guard import Offered, cookie_name
 from siesta.service.parts import COMMON, Parts, PartsHere, problems
 from siesta.service.problems import Problem
 from siesta.service.shapes import HeldOut, Info, LimitsShape, Password, PolicyShape, Report
@@ -63,9 +63,9 @@ async def begin_session(request: Request, response: Response, parts: PartsHere, 
     """Gives a browser a cookie that stands for its token."""
     if parts.options.local:
         return
-    parts.keeper.admit(request.client.host if request.client else "", shown.token)
+    parts.keeper.admit(request.client.host if request.client else "", Offered(shown.token))
     response.set_cookie(
-        COOKIE,
+        cookie_name(request.headers),
         shown.token,
         max_age=_A_YEAR,
         httponly=True,
@@ -75,22 +75,26 @@ async def begin_session(request: Request, response: Response, parts: PartsHere, 
 
 
 @router.delete("/v1/session", tags=["session"], status_code=204)
-async def end_session(response: Response) -> None:
+async def end_session(request: Request, response: Response) -> None:
     """Takes the cookie back."""
-    response.delete_cookie(COOKIE, httponly=True, samesite="strict")
+    response.delete_cookie(cookie_name(request.headers), httponly=True, samesite="strict")
 
 
+@router.head("/healthz", include_in_schema=False)
 @router.get("/healthz", tags=["watch"], response_class=PlainTextResponse)
 async def healthz() -> str:
     """Whether the process lives."""
     return "alive\n"
 
 
+@router.head("/readyz", include_in_schema=False)
 @router.get("/readyz", tags=["watch"], response_class=PlainTextResponse)
 async def readyz(parts: PartsHere) -> str:
     """Whether it takes requests."""
     if not parts.desk.ready:
         raise Problem(503, "the learner is closed: start the service again")
+    if parts.desk.trouble is not None:
+        raise Problem(503, str(parts.desk.trouble).replace(str(parts.desk.path), parts.desk.path.name))
     return "ready\n"
 
 

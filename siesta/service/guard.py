@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from siesta.errors import Damaged
 from siesta.service import tokens
 from siesta.service.options import Options, is_loopback
 from siesta.service.problems import Problem, problem_response
 
-__all__ = ["COOKIE", "Guard", "Keeper", "host_name", "needed_scope"]
+__all__ = ["Guard", "Keeper", "Offered", "cookie_name", "host_name", "needed_scope"]
 
-COOKIE = "siesta_token"
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _POLICY = "; ".join(
     [
@@ -54,25 +56,43 @@ def needed_scope(method: str, path: str) -> tokens.Scope | None:
     return "ask" if method in _SAFE or path == "/v1/predict" else "teach"
 
 
+@dataclass(frozen=True)
+class Offered:
+    """A token that came with a request, if one did, and whether by a cookie, which a browser sends by itself."""
+
+    token: str | None = None
+    by_cookie: bool = False
+
+
 class Keeper:
     """Knows the tokens, and who tried wrong ones."""
 
     def __init__(self, known: tokens.Tokens) -> None:
         self._known, self._tries = known, tokens.Tries()
 
-    def admit(self, address: str, offered: str | None, needed: tokens.Scope | None = None) -> frozenset[tokens.Scope]:
-        """What a token allows; refuses wrong ones, those that come too often, and those that do not allow `needed`."""
+    def admit(self, address: str, offered: Offered, needed: tokens.Scope | None = None) -> frozenset[tokens.Scope]:
+        """What a token allows; refuses wrong ones, those that come too often, and those that do not allow `needed`.
+
+        A wrong cookie is no try: a browser that has an old one sends it with everything.
+        """
         if wait := self._tries.seconds_to_wait(address):
             raise Problem(429, "too many wrong tokens: wait a minute", {"Retry-After": str(int(wait) + 1)})
-        if offered is None:
+        if offered.token is None:
             raise Problem(401, "a token is needed: `siesta token new` makes one")
-        found = self._known.scopes(offered)
+        found = self._known.scopes(offered.token)
         if not found:
-            self._tries.wrong(address)
+            if not offered.by_cookie:
+                self._tries.wrong(address)
             raise Problem(401, "this token is wrong, or was revoked: `siesta token new` makes one")
         if needed is not None and needed not in found:
             raise Problem(403, f"this token may not {needed}: `siesta token new --scope {needed}` makes one that may")
         return found
+
+    def still_knows(self, offered: Offered) -> bool:
+        """Whether a token that was admitted was not revoked since."""
+        with suppress(Damaged):
+            return offered.token is not None and bool(self._known.scopes(offered.token))
+        return False
 
 
 class Guard:
@@ -97,16 +117,21 @@ class Guard:
                 headers.setdefault("Cache-Control", "no-store" if api else "no-cache")  # the page: kept, asked for anew
             await send(message)
 
+        headers = Headers(scope=scope)
+        offered = _offered(headers, cookies=not self._is_friend(headers))
         try:
-            scope.setdefault("state", {})["scopes"] = self._admitted(scope)
+            scopes = self._admitted(scope, headers, offered)
         except Problem as problem:
-            await problem_response(problem)(scope, receive, marked)
+            response = problem_response(problem)
+            if problem.status == 401 and offered.by_cookie:
+                response.delete_cookie(cookie_name(headers), httponly=True, samesite="strict")
+            await response(scope, receive, marked)
             return
+        scope.setdefault("state", {}).update(scopes=scopes, offered=offered)
         await self._app(scope, receive, marked)
 
-    def _admitted(self, scope: Scope) -> Iterable[tokens.Scope]:
+    def _admitted(self, scope: Scope, headers: Headers, offered: Offered) -> Iterable[tokens.Scope]:
         """What this one may do; refuses what it may not."""
-        headers = Headers(scope=scope)
         self._check_host(headers)
         if scope["method"] not in _SAFE:
             self._check_site(headers)
@@ -115,7 +140,7 @@ class Guard:
         needed = needed_scope(scope["method"], scope["path"])
         if needed is None:
             return ()
-        return self._keeper.admit((scope.get("client") or ("",))[0], _offered(headers), needed)
+        return self._keeper.admit((scope.get("client") or ("",))[0], offered, needed)
 
     def _check_host(self, headers: Headers) -> None:
         """A name of somebody else's that leads here (DNS rebinding) must not make us a part of their site."""
@@ -131,12 +156,20 @@ class Guard:
 
     def _check_site(self, headers: Headers) -> None:
         """Another site's page may make a browser send a request here; the browser says where it comes from."""
-        origin, site = headers.get("origin"), headers.get("sec-fetch-site")
-        if origin is not None and origin in self._options.origins:
+        if self._is_friend(headers):
             return
-        foreign = origin is not None and origin.partition("://")[2].lower() != headers["host"].lower()
-        if foreign or site not in (None, "same-origin", "none"):
+        site = headers.get("sec-fetch-site")
+        if _is_foreign(headers) or site not in (None, "same-origin", "none"):
             raise Problem(403, "requests from other sites are refused: start it with --allow-origin to let them in")
+
+    def _is_friend(self, headers: Headers) -> bool:
+        """Whether a request comes from another site whose scripts may call us: with a token, not with our cookie."""
+        return headers.get("origin") in self._options.origins and _is_foreign(headers)
+
+
+def _is_foreign(headers: Headers) -> bool:
+    origin = headers.get("origin")
+    return origin is not None and origin.partition("://")[2].lower() != headers.get("host", "").lower()
 
 
 def host_name(header: str) -> str | None:
@@ -161,9 +194,21 @@ def _is_address(name: str) -> bool:
         return False
 
 
-def _offered(headers: Headers) -> str | None:
+def cookie_name(headers: Headers) -> str:
+    """Of our cookie: browsers share cookies between all ports of a host, so it has the one that was asked in it.
+
+    Example:
+        >>> cookie_name(Headers({"host": "birds.example:8001"})), cookie_name(Headers({"host": "birds.example"}))
+        ('siesta_token_8001', 'siesta_token')
+    """
+    port = headers.get("host", "").rpartition(":")[2]
+    return f"siesta_token_{port}" if port.isdecimal() else "siesta_token"
+
+
+def _offered(headers: Headers, cookies: bool) -> Offered:
     """The token that comes with a request."""
     kind, _, secret = headers.get("authorization", "").partition(" ")
     if kind.lower() == "bearer" and secret.strip():
-        return secret.strip()
-    return cookie_parser(headers.get("cookie", "")).get(COOKIE)
+        return Offered(secret.strip())
+    cookie = cookie_parser(headers.get("cookie", "")).get(cookie_name(headers)) if cookies else None
+    return Offered(cookie, by_cookie=cookie is not None)

@@ -11,6 +11,7 @@ from fastapi import APIRouter, File, Form, Query, Request, Response, UploadFile
 from siesta.errors import BadInput
 from siesta.learner import Siesta
 from siesta.service.desk import Lesson, Manner
+from siesta.service.forms import FormRoute
 from siesta.service.parts import COMMON, Id, PartsHere, problems
 from siesta.service.problems import Problem
 from siesta.service.shapes import (
@@ -28,7 +29,7 @@ from siesta.store import clean_label
 
 __all__ = ["router"]
 
-router = APIRouter(prefix="/v1", responses=COMMON)
+router = APIRouter(prefix="/v1", responses=COMMON, route_class=FormRoute)
 
 Images = Annotated[list[UploadFile], File(min_length=1, description="JPEG, PNG, WebP or GIF.")]
 Labels = Annotated[list[str], Form(min_length=1, description="One for all pictures, or one for each.")]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Request
 from fastapi.responses import StreamingResponse
 
-from siesta.errors import BadInput
+from siesta.errors import BadInput, DiskRefused
 from siesta.jobs import SleepStatus
 from siesta.learner import Siesta
 from siesta.policies import DEFAULT_POLICY, make_policy
@@ -52,7 +52,8 @@ async def sleep(parts: PartsHere, wanted: Budget) -> SleepShape:
         try:
             await asyncio.to_thread(begin, **budget, policy=policy)  # which takes seconds, and touches no database
         except BadInput as error:
-            raise Problem(409, str(error).replace(str(parts.desk.path), parts.desk.path.name)) from error
+            status = 503 if isinstance(error, DiskRefused) else 409
+            raise Problem(status, str(error).replace(str(parts.desk.path), parts.desk.path.name)) from error
     return await _standing(parts)
 
 
@@ -67,6 +68,8 @@ async def wake(parts: PartsHere) -> SleepShape:
     """Wakes it up after the batch it is in; what it has consolidated is kept."""
     try:
         parts.job.wake()
+    except DiskRefused:
+        raise
     except BadInput:
         raise Problem(409, "it does not sleep: there is nothing to wake up from") from None
     return await _standing(parts)
@@ -111,6 +114,7 @@ def _generations(learner: Siesta) -> GenerationList:
     response_class=StreamingResponse,
     responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}, "description": "Events."}},
 )
-async def events(parts: PartsHere) -> StreamingResponse:
+async def events(request: Request, parts: PartsHere) -> StreamingResponse:
     """What changes, as it changes: `sleep` and `changed`, as server-sent events without end."""
-    return StreamingResponse(parts.streams.listen(), media_type="text/event-stream")
+    offered = request.state.offered
+    return parts.streams.listen(lambda: parts.options.local or parts.keeper.still_knows(offered))

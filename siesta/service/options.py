@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,8 +32,8 @@ class Limits:
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if not value > 0:
-                raise BadInput(f"a limit is above zero, not {value}: {name}")
+            if not 0 < value < math.inf:
+                raise BadInput(f"a limit is above zero and has an end, not {value}: {name}")
 
 
 @dataclass(frozen=True)

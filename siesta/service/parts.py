@@ -30,7 +30,7 @@ _MEANINGS = {
     422: "A picture, label or value that cannot be used.",
     429: "Too much at once: wait the seconds in `Retry-After`.",
     500: "Our bug, or a damaged learner.",
-    503: "It took too long, the disk refused, or the service is closing.",
+    503: "It took too long, the disk refused, the learner is gone, or the service is closing.",
 }
 
 

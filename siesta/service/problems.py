@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from pathlib import Path
@@ -15,13 +16,19 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Match
 
-from siesta.errors import Busy, Damaged, SiestaError
+from siesta.errors import Busy, Damaged, DiskRefused, SiestaError
 
 __all__ = ["PROBLEM_JSON", "Problem", "answer_problems", "problem_response"]
 
 PROBLEM_JSON = "application/problem+json"
 _AGAIN_AFTER = "1"  # seconds, where nobody knows better
-_SENTENCES = {"Not Found": "there is nothing here", "Method Not Allowed": "this method means nothing here"}
+_SENTENCES = {
+    "Not Found": "there is nothing here",
+    "Method Not Allowed": "this method means nothing here",
+    "There was an error parsing the body": "the body cannot be read: is it UTF-8?",
+}
+_AS_JSON = "send it as JSON with content-type: application/json"
+_STATUSES: dict[type[SiestaError], int] = {Busy: 409, Damaged: 500, DiskRefused: 503, SiestaError: 422}
 _log = logging.getLogger(__name__)
 
 
@@ -74,7 +81,7 @@ def answer_problems(app: FastAPI, path: Path, routes: Sequence[BaseRoute]) -> No
         if isinstance(error, HTTPException):
             return Problem(error.status_code, _SENTENCES.get(error.detail, _words(error.detail)), error.headers)
         if isinstance(error, SiestaError):
-            status = 409 if isinstance(error, Busy) else 500 if isinstance(error, Damaged) else 422
+            status = next(status for kind, status in _STATUSES.items() if isinstance(error, kind))
             return Problem(status, str(error).replace(str(path), path.name))
         return Problem(500, "something went wrong on our side: the service's log says what")
 
@@ -83,7 +90,7 @@ def answer_problems(app: FastAPI, path: Path, routes: Sequence[BaseRoute]) -> No
         if problem.status == 405:
             problem.headers["Allow"] = _allowed(routes, request)
         if problem.status == 500:
-            _log.error("%s", problem.detail, exc_info=error)
+            _log.error("%s", problem.detail, exc_info=None if isinstance(error, SiestaError) else error)
         return problem_response(problem)
 
     for kind in (Problem, RequestValidationError, HTTPException, SiestaError, Exception):
@@ -107,9 +114,33 @@ def _words(detail: str) -> str:
 
 def _invalid(error: RequestValidationError) -> str:
     """Names each value that cannot be used; never repeats it, for it may be a whole file."""
-    found = []
-    for one in error.errors():
-        place = ".".join(str(part) for part in one["loc"][1:]) or str(one["loc"][0])
-        words = "send it as a file" if "UploadFile" in one["msg"] else _words(one["msg"])
-        found.append(f"{place}: {words}")
+    found = [_sentence(one) for one in error.errors() if one["type"] != "none_required"]  # it may be left out, too
     return "; ".join(dict.fromkeys(found)) or "the request cannot be used"
+
+
+def _sentence(one: Mapping[str, Any]) -> str:
+    """What is wrong with one value, without the framework's names for it."""
+    kind, words, place = one["type"], one["msg"], _place(one["loc"])
+    if kind == "json_invalid":
+        return f"the body is not JSON: {_words(one['ctx']['error'])}"
+    if place == "the body":
+        return _AS_JSON if isinstance(one["input"], bytes | None) else "send a JSON object, like {...}"
+    if kind == "missing":
+        return f"{place} is missing"
+    if kind == "extra_forbidden":
+        return f"{place} means nothing here"
+    if kind == "string_pattern_mismatch":
+        return f"{place} should be a time of day, like 06:30"
+    if "UploadFile" in words:
+        return f"{place}: send it as a file"
+    return re.sub(r"^\w+(?= should)", place, words.partition(",")[0])
+
+
+def _place(loc: Sequence[str | int]) -> str:
+    """A field's name, with its number where there are several; the rest is how the framework looks at it."""
+    match loc:
+        case [_, str(name), int(index), *_]:
+            return f"{name} {index + 1}"
+        case [_, str(name), *_]:
+            return name
+    return "the body"

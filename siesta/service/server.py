@@ -113,9 +113,15 @@ def _check_tls(options: Options) -> None:
     if options.certificate is None:
         return
     try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(options.certificate, options.key)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(options.certificate, options.key, password=lambda: _no_password(options.key))
     except (OSError, ValueError) as error:  # of which an error of TLS is one
         raise BadInput(f"{options.certificate} and {options.key} are no certificate and its key ({error})") from error
+
+
+def _no_password(key: Path | None) -> str:
+    """Nobody may be there to type one."""
+    raise BadInput(f"{key} is encrypted: give a key without a password (`openssl pkey -in KEY -out NEW` makes one)")
 
 
 def _announce(tokens: Tokens, options: Options, listener: socket.socket, say: Callable[[str], None]) -> None:

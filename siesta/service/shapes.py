@@ -44,9 +44,9 @@ LabelText = Annotated[str, Field(min_length=1, max_length=200, examples=["robin"
 
 
 class _Given(BaseModel):
-    """What a client sends: a word that we do not know is a mistake of its."""
+    """What a client sends: a word that we do not know is a mistake of its, and a number is no text and no truth."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class _Answered(BaseModel):

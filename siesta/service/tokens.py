@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, get_args
 
-from siesta.errors import BadInput, Damaged
+from siesta.errors import BadInput, Damaged, DiskRefused
 
 __all__ = ["SCOPES", "Scope", "Token", "Tokens", "Tries"]
 
@@ -100,7 +100,7 @@ class Tokens:
                 os.fsync(file.fileno())
             partial.replace(self._file)
         except OSError as error:
-            raise BadInput(f"{self._file} cannot be written ({error.strerror}): check its permissions") from error
+            raise DiskRefused(f"{self._file} cannot be written: {error.strerror}") from error
 
 
 def _hash(secret: str) -> str:

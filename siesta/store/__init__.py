@@ -3,6 +3,7 @@
 from siesta.store.folder import DURABILITIES, check_free
 from siesta.store.generations import Edit, Generation
 from siesta.store.labels import clean_label
+from siesta.store.schema import database_errors
 from siesta.store.sizes import format_bytes, parse_bytes
 from siesta.store.store import (
     OVERHEAD_BYTES,
@@ -27,6 +28,7 @@ __all__ = [
     "Store",
     "check_free",
     "clean_label",
+    "database_errors",
     "format_bytes",
     "parse_bytes",
 ]

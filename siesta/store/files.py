@@ -16,7 +16,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
-from siesta.errors import BadInput, Busy, Damaged
+from siesta.errors import BadInput, Busy, Damaged, DiskRefused
 
 __all__ = [
     "Lock",
@@ -45,9 +45,10 @@ def disk_errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in _NO_ROOM:
-            raise BadInput(f"the disk of {path} is full: nothing was changed, free some room and try again") from error
+            words = f"the disk of {path} is full: nothing was changed, free some room and try again"
+            raise DiskRefused(words) from error
         if error.errno in _NO_WRITING:
-            raise BadInput(f"{path} cannot be written to: check its permissions or choose another place") from error
+            raise DiskRefused(f"{path} cannot be written to: check its permissions or choose another place") from error
         if error.errno in (errno.EEXIST, errno.ENOTEMPTY):
             raise BadInput(f"{path} exists already: choose another name or remove it first") from error
         if isinstance(error, (FileNotFoundError, NotADirectoryError)):

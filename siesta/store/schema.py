@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-from siesta.errors import BadInput, Damaged
+from siesta.errors import BadInput, Damaged, DiskRefused
 
 __all__ = [
     "DATABASE",
@@ -31,7 +31,7 @@ DATABASE = "store.sqlite"
 FORMAT = 3
 """Goes up when a learner's files change in a way that older code would misread."""
 
-_WAY_OUT = "`siesta repair` keeps what can be read of it"
+_WAY_OUT = "`siesta check` names the damage, `siesta repair` keeps what can be read of it"
 _APPLICATION = 0x51E57A  # "SIESTA", as far as hexadecimal goes
 
 _TABLES = """
@@ -246,10 +246,12 @@ def database_errors(path: Path | None) -> Iterator[None]:
         if any(sign in words for sign in ("no such table", "no such column", "Could not decode")):
             raise Damaged(f"{path}/store.sqlite is damaged ({words}): {_WAY_OUT}") from error
         if "full" in words:
-            raise BadInput(f"the disk of {path} is full: nothing was changed, free some room and try again") from error
-        if "readonly" in words or "unable to open" in words:
-            raise BadInput(f"{path} cannot be written to: check its permissions or its disk") from error
-        raise BadInput(f"the disk of {path} refused ({words}): nothing was changed, check it and try again") from error
+            words = f"the disk of {path} is full: nothing was changed, free some room and try again"
+        elif "readonly" in words or "unable to open" in words:
+            words = f"{path} cannot be written to: check its permissions or its disk"
+        else:
+            words = f"the disk of {path} refused ({words}): nothing was changed, check it and try again"
+        raise DiskRefused(words) from error
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # SQLite may quote damaged text in its words
         words = " ".join(str(error).split())
         raise Damaged(f"{path}/store.sqlite is damaged ({words}): {_WAY_OUT}") from error

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from torch import Tensor
 
 from siesta.contracts import Ids, Memory
-from siesta.errors import BadInput, Busy, Damaged
+from siesta.errors import BadInput, Busy, Damaged, DiskRefused
 from siesta.store import files, schema
 from siesta.store.changes import Changes
 from siesta.store.classes import Classes, ClassRecord, Recent, RunningSums
@@ -152,7 +152,7 @@ class Store:
         self.thumbnails = Thumbnails(path, connection, int(self.settings["memory_bytes"]))
         self._wipe = Wipe(path, connection)
         self.changes = Changes(connection, self._classes, self.samples, self.generations, self._wipe, self._changing)
-        self._count = 0
+        self._count, self._place = 0, self._seen_place()
         self._recount()
 
     # -- making and opening ---------------------------------------------------------------------------------------
@@ -230,6 +230,21 @@ class Store:
             raise BadInput(f"{self.path} cannot be written to: it was opened read-only")
         if access == "teach" and self._access != "teach":
             raise BadInput(f"{self.path} was opened to sleep on: open it to teach it")
+
+    def _seen_place(self) -> tuple[int, int] | None:
+        """Device and number of the file that lies where the database does, if any."""
+        if self.path is None:
+            return None
+        try:
+            facts = (self.path / schema.DATABASE).stat()
+        except OSError:
+            return None
+        return facts.st_dev, facts.st_ino
+
+    def check_place(self) -> None:
+        """Refuses where its folder was removed, moved or replaced: what is written then, nobody finds again."""
+        if self._seen_place() != self._place:
+            raise DiskRefused(f"{self.path} was removed, moved or replaced while it was open: open it anew")
 
     @contextmanager
     def sleeping(self, patience: float = 0.0) -> Iterator[None]:

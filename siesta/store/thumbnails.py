@@ -23,7 +23,11 @@ DELETE FROM thumbnails WHERE id IN (
 """
 _TRIM_ALL = """
 DELETE FROM thumbnails WHERE id IN (
-    SELECT id FROM (SELECT id, sum(length(picture)) OVER (ORDER BY id DESC) AS so_far FROM thumbnails)
+    SELECT id FROM (
+        SELECT id, sum(length(picture)) OVER (ORDER BY place, id DESC) AS so_far FROM (
+            SELECT id, picture, row_number() OVER (PARTITION BY class_id ORDER BY id DESC) AS place FROM thumbnails
+        )
+    )
     WHERE so_far > ?
 )
 """
@@ -37,7 +41,7 @@ class Thumbnails:
         self._path, self._connection, self._room = path, connection, memory_bytes // _SHARE
 
     def put(self, pictures: Mapping[int, bytes]) -> None:
-        """Keeps pictures of samples by id, in the caller's transaction; the oldest make room for them."""
+        """Keeps pictures of samples by id, in the caller's transaction; the oldest of classes with most make room."""
         self._connection.executemany(_INSERT, [(picture, sample_id) for sample_id, picture in pictures.items()])
         self._connection.execute(_TRIM_CLASSES, (_EACH_CLASS,))
         self._connection.execute(_TRIM_ALL, (self._room,))

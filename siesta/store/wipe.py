@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from siesta.errors import BadInput
+from siesta.errors import DiskRefused
 from siesta.store import files
 
 __all__ = ["Wipe"]
@@ -35,7 +35,7 @@ class Wipe:
             self._connection.execute("VACUUM")
             (busy, _, _) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         except sqlite3.OperationalError as error:
-            raise BadInput(
+            raise DiskRefused(
                 f"it is forgotten, but its bytes could not be cleared ({error}): "
                 "free some room, and they will be when the learner is taught again"
             ) from error

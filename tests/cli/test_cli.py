@@ -374,8 +374,8 @@ def test_a_read_only_disk_can_be_asked_but_not_taught(
     if shutil.which("unshare") is None or subprocess.run([*before, "true"], capture_output=True).returncode:
         pytest.skip("this machine lets us mount nothing")
     run = partial(siesta, before=before)
-    refused(3, "cannot be written", "learn", knowing, folder, run=run)
-    refused(3, "cannot be written", "new", picture.parent / "new.siesta", "--image-size", "32", run=run)
+    refused(7, "cannot be written", "learn", knowing, folder, run=run)
+    refused(7, "cannot be written", "new", picture.parent / "new.siesta", "--image-size", "32", run=run)
     done = siesta("predict", knowing, picture, "--json", before=before)
     assert done.returncode == 0, done.stderr
     assert len(json.loads(done.stdout)) == 1

@@ -6,6 +6,7 @@ import io
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import httpx
 import numpy as np
@@ -14,7 +15,7 @@ from PIL import Image
 
 from siesta import Siesta
 from siesta.service.client import Client, Refused
-from tests.service.running import Running, picture
+from tests.service.running import Running, multipart, picture
 
 
 def refused(status: int, words: str, work: Callable[[], object]) -> Refused:
@@ -202,6 +203,40 @@ def test_every_error_has_one_shape(running: Running) -> None:
         assert str(running.path.parent) not in response.text
 
 
+def test_each_is_one_sentence_of_ours(running: Running) -> None:
+    as_json = {"content-type": "application/json"}
+    boundary = {"content-type": "multipart/form-data; boundary=edge"}
+    body, kind = multipart(("image", picture("red")), ("label", "red"))
+    latin = body.replace(b"red\r\n", "f\u00fcnf\r\n".encode("latin-1"))
+    number, whole = "should be a valid number", "should be a valid integer"
+    wrong: list[tuple[str, dict[str, Any], int, str]] = [
+        ("/v1/sleep", {"content": b"{", "headers": as_json}, 422, "the body is not JSON: expecting property name"),
+        ("/v1/sleep", {"content": b'{"seconds": 1}'}, 422, "send it as JSON with content-type: application/json"),
+        ("/v1/sleep", {}, 422, "send it as JSON with content-type: application/json"),
+        ("/v1/sleep", {"json": [1]}, 422, "send a JSON object"),
+        ("/v1/sleep", {"content": b"\xff", "headers": as_json}, 400, "the body cannot be read"),
+        ("/v1/sleep", {"json": {"seconds": "60"}}, 422, f"seconds {number}"),
+        ("/v1/sleep", {"json": {"seconds": True}}, 422, f"seconds {number}"),
+        ("/v1/sleep", {"json": {"seconds": -1}}, 422, "seconds should be greater than 0"),
+        ("/v1/sleep", {"json": {"updates": True}}, 422, f"updates {whole}"),
+        ("/v1/sleep", {"json": {"until": "25:00"}}, 422, "until should be a time of day, like 06:30"),
+        ("/v1/sleep", {"json": {"speed": 1}}, 422, "speed means nothing here"),
+        ("/v1/classes/1/merge", {"json": {"into": True}}, 422, f"into {whole}"),
+        ("/v1/classes/1/merge", {"json": {"into": "2"}}, 422, f"into {whole}"),
+        ("/v1/classes/1/merge", {"json": {}}, 422, "into is missing"),
+        ("/v1/classes/one/merge", {"json": {"into": 2}}, 422, f"class_id {whole}"),
+        ("/v1/learn", {}, 422, "image is missing; label is missing"),
+        ("/v1/learn", {"data": {"image": "as text", "label": "a"}}, 422, "image 1: send it as a file"),
+        ("/v1/learn", {"content": latin, "headers": {"content-type": kind}}, 422, "label is not UTF-8"),
+        ("/v1/learn", {"content": body[:-20], "headers": boundary}, 400, "the body ended before its end"),
+        ("/v1/predict?top=x", {"files": {"image": picture("red")}}, 422, f"top {whole}"),
+    ]
+    for path, request, status, words in wrong:
+        response = httpx.post(running.url + path, **request)
+        assert response.status_code == status, (path, request, response.text)
+        assert response.json()["detail"].startswith(words), (path, request)
+
+
 def test_the_page_and_its_files_are_served_with_their_types(running: Running) -> None:
     page = httpx.get(running.url)
     assert page.headers["content-type"].startswith("text/html") and page.headers["cache-control"] == "no-cache"
@@ -217,6 +252,9 @@ def test_the_page_and_its_files_are_served_with_their_types(running: Running) ->
 def test_it_says_that_it_lives_and_is_ready(running: Running) -> None:
     assert httpx.get(f"{running.url}/healthz").text == "alive\n"
     assert httpx.get(f"{running.url}/readyz").text == "ready\n"
+    for path in ("/", "/healthz", "/readyz"):
+        answer = httpx.head(running.url + path)
+        assert (answer.status_code, answer.content) == (200, b""), path
 
 
 def test_others_may_read_meanwhile_and_not_teach(taught: Client, running: Running) -> None:

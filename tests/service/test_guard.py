@@ -167,6 +167,38 @@ def test_revoked_it_lets_nobody_in_and_wrong_tries_are_limited(serve: Serve) -> 
     assert "shown this once" not in again.said()
 
 
+def test_a_revoked_token_ends_its_stream(serve: Serve) -> None:
+    running = serve("--host", "0.0.0.0")
+    tokens = Tokens(running.path)
+    with Client(running.url, token=tokens.new("ask")) as client:
+        events = client.events()
+        next(events)
+        tokens.revoke(tokens.all()[-1].id)
+        assert len(list(events)) <= 3, "it ends"
+
+
+def test_a_stale_cookie_is_cleared_and_locks_nobody_out(open_wide: Running, secret: str) -> None:
+    name = f"siesta_token_{open_wide.url.rpartition(':')[2]}"
+    for _ in range(12):
+        answer = httpx.get(f"{open_wide.url}/v1/info", headers={"Cookie": f"{name}=siesta_of_old"})
+        assert answer.status_code == 401
+        assert answer.headers["set-cookie"].startswith(f'{name}="";') and "Max-Age=0" in answer.headers["set-cookie"]
+    for headers in ({"Authorization": f"Bearer {secret}"}, {"Cookie": f"{name}={secret}"}):
+        assert httpx.get(f"{open_wide.url}/v1/info", headers=headers).status_code == 200
+    other = httpx.get(f"{open_wide.url}/v1/info", headers={"Cookie": f"siesta_token_1={secret}"})
+    assert other.status_code == 401 and "set-cookie" not in other.headers, "that of another port is not ours"
+
+
+def test_cookies_do_not_count_for_scripts_of_other_sites(bare: httpx.Client, secret: str) -> None:
+    assert bare.post("/v1/session", json={"token": secret}).status_code == 204
+    assert bare.get("/v1/info").status_code == 200
+    friend = {"Origin": "https://friend.example"}
+    assert bare.get("/v1/info", headers=friend).status_code == 401
+    assert bare.delete("/v1/classes/1", headers=friend).status_code == 401
+    assert bare.get("/v1/info", headers={**friend, "Authorization": f"Bearer {secret}"}).status_code == 200
+    assert bare.get("/v1/info").status_code == 200, "and the cookie is still there"
+
+
 def test_over_tls(serve: Serve, tmp_path: Path) -> None:
     certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     made = subprocess.run(

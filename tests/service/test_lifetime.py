@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import socket
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -102,6 +103,7 @@ def test_what_cannot_be_started_says_why(tmp_path: Path) -> None:
             ([str(path), "--port", str(port)], "cannot listen at 127.0.0.1"),
             ([str(path), "--host", "no such host"], "is no address to listen at"),
             ([str(path), "--timeout", "0"], "a limit is above zero"),
+            ([str(path), "--timeout", "inf"], "above zero and has an end, not inf: seconds"),
             ([str(path), "--max-body", "much"], "is not a size"),
             ([str(path), "--port", "0", "--durability", "none"], "there is no durability 'none'"),
             ([str(path), "--tls-cert", "a.pem"], "TLS needs both files"),
@@ -110,6 +112,22 @@ def test_what_cannot_be_started_says_why(tmp_path: Path) -> None:
         for arguments, words in wrong:
             found = CliRunner().invoke(app, ["serve", *arguments])
             assert words in str(found.exception), arguments
+
+
+def test_a_key_with_a_password_is_refused_in_words(tmp_path: Path) -> None:
+    path, certificate, key = tmp_path / "a.siesta", tmp_path / "cert.pem", tmp_path / "key.pem"
+    Siesta.create(path, image_size=SIZE).close()
+    made = subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-days", "2", "-newkey", "rsa:2048", "-subj", "/CN=localhost"),
+            *("-passout", "pass:secret", "-keyout", key, "-out", certificate),
+        ],
+        capture_output=True,
+    )
+    if made.returncode:
+        pytest.skip("openssl makes no certificate here")
+    found = CliRunner().invoke(app, ["serve", str(path), "--tls-cert", str(certificate), "--tls-key", str(key)])
+    assert "key.pem is encrypted: give a key without a password" in str(found.exception)
 
 
 def test_a_learner_that_is_being_taught_is_not_served_twice(serve: Serve) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import stat
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from siesta.cli.app import app
-from siesta.errors import BadInput, Damaged
+from siesta.errors import BadInput, Damaged, DiskRefused
 from siesta.service.tokens import Tokens, Tries
 
 
@@ -38,6 +40,15 @@ def test_scopes_and_revoking_count_at_once_in_every_process(tmp_path: Path) -> N
     (tmp_path / "tokens.json").write_text("{")
     with pytest.raises(Damaged, match="remove it and make new tokens"):
         here.scopes(teach)
+
+
+def test_a_full_disk_is_said_in_its_own_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("siesta.service.tokens.os.fsync", full)
+    with pytest.raises(DiskRefused, match=r"tokens\.json cannot be written: No space left on device"):
+        Tokens(tmp_path).new("ask")
 
 
 def test_wrong_tries_are_limited_by_address(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,6 +52,12 @@ def test_they_take_a_tenth_of_the_budget_at_most_and_samples_make_room_for_them(
     assert all(store.samples.class_of(some) == key for key, ids in store.thumbnails.by_class().items() for some in ids)
 
 
+def test_where_there_is_no_room_for_all_the_class_with_most_loses_its_oldest() -> None:
+    store = make_store(None, 40)  # 4,000 bytes: 400 for thumbnails
+    ants, bees, cats = (teach(store, label, count, size=40) for label, count in (("ant", 3), ("bee", 2), ("cat", 12)))
+    assert store.thumbnails.by_class() == {1: ants[::-1], 2: bees[::-1], 3: cats[:-6:-1]}
+
+
 def test_a_picture_that_is_larger_than_their_room_is_not_kept() -> None:
     store = make_store(None, 1)
     teach(store, "ant", 1, size=50)
