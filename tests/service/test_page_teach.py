@@ -180,6 +180,9 @@ def test_the_webcam_teaches_while_its_button_is_held(open_page: OpenPage, servic
     assert button.inner_text() == "Hold to teach"
     card(page, "Class 1").locator(".say[data-kind=good]").wait_for()
     until(page, "Number(document.querySelector('.count').textContent) >= 3")
+    count, words = "document.querySelector('.count').textContent", "document.querySelector('.card .say').textContent"
+    until(page, f"{words} === `${{{count}}} pictures taught.`")  # all of this hold, in however many requests
     page.get_by_label("Webcam for Class 1").click()
     assert stored(service)["Class 1"] >= 3
+    assert button.text_content() == "Hold to teach"  # also after the last frame came through
     assert not card(page, "Class 1").locator("video").is_visible()
