@@ -65,6 +65,25 @@ def test_a_sleep_begun_elsewhere_shows_by_itself_and_can_be_ended_here(open_page
     assert page.get_by_role("button", name="Sleep", exact=True).is_visible()
 
 
+def test_falling_asleep_again_says_so_and_the_focus_finds_the_next_button(open_page: OpenPage, taught: Service) -> None:
+    page = open_page()
+    words = "document.getElementById('sleep-words').textContent"
+    watch = f"if (window.heard.at(-1) !== {words}) window.heard.push({words})"
+    page.evaluate(f"() => {{ window.heard = []; setInterval(() => {{ {watch}; }}, 10); }}")
+    for _ in range(2):  # the second finds the progress of the first
+        page.get_by_role("button", name="Sleep", exact=True).focus()
+        page.evaluate("() => { window.heard.length = 0; }")
+        page.keyboard.press("Enter")
+        until(page, "document.activeElement.id === 'sleep-wake'")
+        until(page, "window.heard.at(-1)?.startsWith('Dreaming')")
+        heard = page.evaluate("window.heard")
+        assert heard[-2:] == ["Falling asleep…", "Dreaming of what it was taught"]
+        assert not any(each.startswith("Awake") for each in heard[1:])
+        page.keyboard.press("Enter")
+        page.locator("#connection[data-state=awake]").wait_for()
+        until(page, "document.activeElement.id === 'sleep-go'")
+
+
 def test_what_is_refused_while_it_sleeps_is_said_on_the_card(open_page: OpenPage, taught: Service) -> None:
     page = open_page()
     taught.call("POST", "v1/sleep", {"seconds": 300})
