@@ -19,12 +19,19 @@ def taught(service: Service, tmp_path: Path, make_pictures: MakePictures) -> Ser
     return service
 
 
-def test_there_is_nothing_to_rehearse_in_an_empty_learner(open_page: OpenPage) -> None:
+def test_there_is_nothing_to_rehearse_in_an_empty_learner(
+    open_page: OpenPage, service: Service, tmp_path: Path, make_pictures: MakePictures
+) -> None:
+    pictures = sorted((make_pictures(tmp_path / "pictures", ["cup", "leaf"], each=1) / "cup").iterdir())
     page = open_page()
     assert "teach me something first" in page.locator("#sleep-words").inner_text()
     page.get_by_role("button", name="Sleep", exact=True).click()
     page.locator("#sleep-say[data-kind=bad]").wait_for()
     assert page.get_by_role("button", name="Sleep", exact=True).is_visible()
+    service.teach(pictures, "cup")
+    until(page, "document.getElementById('sleep-say').textContent === ''")  # said of what works now
+    page.locator("#teach-sum", has_text="1 class, 1 picture").wait_for()
+    assert page.locator("#memory-words").inner_text().startswith("1 sample of")
 
 
 def test_a_sleep_is_followed_in_two_tabs_and_judged_and_gone_back_from(open_page: OpenPage, taught: Service) -> None:
@@ -91,6 +98,7 @@ def test_what_is_refused_while_it_sleeps_is_said_on_the_card(open_page: OpenPage
     page.get_by_label("Name of class cup").fill("mug")
     page.keyboard.press("Enter")
     page.locator("#classes .say[data-kind=bad]").wait_for()
+    assert page.locator("#classes .say[data-kind=bad]").inner_text() == "It sleeps: wake it up first, or wait."
     assert page.get_by_label("Name of class cup").input_value() == "cup"
 
 

@@ -120,7 +120,10 @@ export class Card {
 
   async rename() {
     const label = this.name.value.trim().normalize("NFC"), old = this.label;
-    if (!label || label === old) return void (this.name.value = old);
+    if (!label || label === old) {
+      this.name.value = old;
+      return say(this.words); // what was said of another name
+    }
     if (this.id === null) return this.call(label);
     if (await attempt(this.words, () => renameClass(this.id, label))) say(this.words, `Renamed from ${old}.`, "good");
     else this.name.value = old;
@@ -143,7 +146,8 @@ export class Card {
 
   async forget() {
     if (this.id === null) return this.element.dispatchEvent(new CustomEvent("drop-draft", { bubbles: true, detail: this }));
-    const words = `Its ${pictures(this.known.stored)} leave the memory and every kept generation. This cannot be undone.`;
+    const { stored } = this.known;
+    const words = `Its ${pictures(stored)} ${stored === 1 ? "leaves" : "leave"} the memory and every kept generation. This cannot be undone.`;
     if (await ask({ title: `Forget ${this.label}?`, words, yes: "Forget" })) {
       await attempt(this.words, () => forgetClass(this.id));
     }

@@ -1,13 +1,14 @@
 // The room for sleep: how long, by which policy, a moon that fills meanwhile, and waking up.
 
 import { beginSleep, wakeUp } from "./api.js";
-import { $, attempt, busy, make, say } from "./dom.js";
+import { $, attempt, busy, make, say, unsay } from "./dom.js";
 import { count, duration } from "./format.js";
 import { makeMoon } from "./moon.js";
 import { plot } from "./plot.js";
 import { change, mayTeach, state, watch } from "./state.js";
 
 const BUDGETS = [10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 28800]; // seconds
+const NOTHING = "There is nothing to rehearse yet: teach something first.";
 const CURVE = 300; // points of the loss that are drawn
 
 let losses = [], night = null, falling = false, pressed = false, told, fill;
@@ -57,6 +58,7 @@ function showSleep(now) {
   $("sleep-updates").textContent = progress ? count(progress.updates) : "–";
   keepFocus();
   tell(sleep);
+  if (now.classes?.length) unsay($("sleep-say"), NOTHING);
 }
 
 /** A sleep that begins or ends takes old words away, one that failed is told of once: what is said later stays. */
@@ -90,7 +92,7 @@ function follow(sleep, progress) {
 
 async function fallAsleep(event) {
   event.preventDefault();
-  if (!state.classes?.length) return say($("sleep-say"), "There is nothing to rehearse yet: teach something first.", "bad");
+  if (!state.classes?.length) return say($("sleep-say"), NOTHING, "bad");
   say($("sleep-say"));
   falling = pressed = true;
   showSleep(state);
