@@ -32,7 +32,7 @@ async function request(method, path, body) {
 
 /** What the service says, as the page does: it names a picture by its file, and knows of no folders and commands. */
 function inWords(told) {
-  if (told.includes(" is asleep already, ")) return "It sleeps: wake it up first, or wait.";
+  if (/ is asleep( already)?, /.test(told)) return "It sleeps: wake it up first, or wait.";
   if (told.includes(" was not taught anything yet")) return UNTAUGHT;
   const [, file, what] = told.match(/^image \d+ \((.*?)\)((?: is| has|:) .*)$/s) ?? [];
   return file ? `${file}${what}.` : sentence(told);
