@@ -127,6 +127,9 @@ def test_a_small_screen_shows_some_of_many_classes_and_all_on_demand(
     page.set_viewport_size({"width": 1280, "height": 900})
     assert shown.count() == 14  # there the list scrolls by itself
     assert not page.locator("#show-all").is_visible()
+    page.locator("#shares.more").wait_for()  # it fades out below, until its end is seen
+    page.locator("#shares li").last.scroll_into_view_if_needed()
+    page.locator("#shares:not(.more)").wait_for()
 
 
 def test_everything_can_be_done_by_keyboard(open_page: OpenPage, pictures: dict[str, list[Path]]) -> None:

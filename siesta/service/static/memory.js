@@ -32,6 +32,13 @@ function showShares(classes) {
     return make("li", {}, make("span", { className: "label" }, label), make("span", { className: "aside" }, count(stored)),
       make("div", { className: "track" }, fill));
   }));
+  hintMore();
+}
+
+/** A list that fades out below has more to scroll to. */
+function hintMore() {
+  const list = $("shares");
+  list.classList.toggle("more", list.scrollTop + list.clientHeight < list.scrollHeight - 4);
 }
 
 /** Hollow before a sleep, full after it; one sleep beside the other. */
@@ -61,6 +68,7 @@ function showDrift({ drifted, relative_error: fitted, error_lately: lately }) {
 
 export function startMemory() {
   let shown = null;
+  $("shares").addEventListener("scroll", hintMore, { passive: true });
   watch(({ info, classes }) => {
     if (!info || !classes || info === shown) return;
     shown = info;
