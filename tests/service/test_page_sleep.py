@@ -115,3 +115,6 @@ def test_drift_and_a_sleep_that_did_worse_are_said(open_page: OpenPage, taught: 
     morning = page.locator("#morning").inner_text()
     assert "30 points" in morning
     assert "kept but not used" in morning
+    told["sleeps"][0].update(held_out=0, accuracy_before=None, accuracy_after=None)
+    page.reload()  # classes have 20 by now: what is said is how it was then
+    page.locator("#morning", has_text="None had that many when it slept.").wait_for()

@@ -80,6 +80,9 @@ def test_a_token_of_old_is_refused_once_and_one_that_has_to_wait_stays(locked: S
     page.get_by_role("button", name="Enter").click()
     page.locator("#entry-say", has_text="Too many wrong tokens: wait a minute.").wait_for()
     assert page.get_by_label("This server asks for its token").input_value() == "a right one"
+    page.route("**/v1/info", lambda route: route.fulfill(status=429, json=told))
+    page.reload()
+    page.locator("#offline", has_text="Too many wrong tokens: wait a minute. Looking for it again").wait_for()
 
 
 def test_who_may_only_ask_is_not_offered_to_teach(locked: Service, page: Page) -> None:
