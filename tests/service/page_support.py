@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable
 from contextlib import suppress
@@ -79,8 +80,15 @@ class Service:
     def empty(self) -> None:
         """As if nothing had ever been taught."""
         self.wake()
-        for known in self.call("GET", "v1/classes")["classes"]:
-            self.call("DELETE", f"v1/classes/{known['id']}")
+        end = time.monotonic() + SECONDS
+        while (classes := self.call("GET", "v1/classes")["classes"]) and time.monotonic() < end:
+            try:
+                self.call("DELETE", f"v1/classes/{classes[0]['id']}")
+            except urllib.error.HTTPError as error:
+                if error.code != 409:  # whose sleep has ended, but not let go yet
+                    raise
+                time.sleep(0.1)
+        assert not classes
 
     def teach(self, pictures: list[Path], label: str) -> None:
         """Teaches as another client does."""

@@ -95,6 +95,9 @@ def test_a_small_screen_shows_all_of_it_without_scrolling_sideways(
     service.teach(pictures["cup"], "a cup with a very long name that no small screen has any room for")
     service.teach(pictures["leaf"], "leaf")
     page = open_page(width=380, height=760, has_touch=True)
+    card(page, "leaf").wait_for()
+    page.locator(".tabs a[href='#teach'][aria-current]").wait_for()
+    assert page.locator(".tabs a[aria-current]").count() == 1
     asked(page, pictures["cup"][0])
     assert page.evaluate("document.documentElement.scrollWidth") == 380
     for room in ("Ask", "Sleep", "Memory", "Teach"):
@@ -103,6 +106,30 @@ def test_a_small_screen_shows_all_of_it_without_scrolling_sideways(
         assert page.get_by_role("heading", name=room, exact=True).is_visible()
     small = "[...document.querySelectorAll('button, select, .tabs a')].filter((each) => each.checkVisibility())"
     assert page.evaluate(f"{small}.every((each) => each.getBoundingClientRect().height >= 40)")
+
+
+def test_a_small_screen_shows_some_of_many_classes_and_all_on_demand(
+    open_page: OpenPage, service: Service, pictures: dict[str, list[Path]]
+) -> None:
+    for number in range(14):
+        service.teach(pictures["cup"][:1], f"cup {number}")
+    page = open_page(width=380, height=760)
+    shown = page.locator("#classes > li:visible")
+    page.get_by_role("button", name="Show all 14").wait_for()
+    assert shown.count() == 12
+    page.get_by_label("Find a class, or name a new one").fill("cup 13")
+    assert shown.count() == 1
+    page.keyboard.press("Enter")
+    assert shown.count() == 13  # with the one that was looked for
+    page.get_by_role("button", name="Show all 14").click()
+    assert shown.count() == 14
+    page.get_by_role("button", name="Show fewer").click()
+    page.set_viewport_size({"width": 1280, "height": 900})
+    assert shown.count() == 14  # there the list scrolls by itself
+    assert not page.locator("#show-all").is_visible()
+    page.locator("#shares.more").wait_for()  # it fades out below, until its end is seen
+    page.locator("#shares li").last.scroll_into_view_if_needed()
+    page.locator("#shares:not(.more)").wait_for()
 
 
 def test_everything_can_be_done_by_keyboard(open_page: OpenPage, pictures: dict[str, list[Path]]) -> None:
@@ -198,4 +225,5 @@ def test_a_service_that_goes_away_is_named_and_found_again(
     service.start()
     page.locator("#connection[data-state=awake]").wait_for()
     assert not page.locator("#offline").is_visible()
+    until(page, "document.querySelector('.card .say').textContent === ''")  # said of a service that was gone
     teach(page, "cup", pictures["cup"])

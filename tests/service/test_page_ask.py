@@ -16,13 +16,24 @@ def pictures(tmp_path: Path, make_pictures: MakePictures) -> dict[str, list[Path
     return {label: sorted((folder / label).iterdir()) for label in ("cup", "leaf")}
 
 
-def test_asking_before_teaching_is_answered_in_words(open_page: OpenPage, pictures: dict[str, list[Path]]) -> None:
+def service_answer(score: float) -> dict[str, object]:
+    """An answer that is not sure enough."""
+    top = [{"label": "cup", "score": score}, {"label": "mug", "score": 1 - score}]
+    return {"predictions": [{"label": "unknown", "known": False, "score": score, "top": top}], "generation": 0}
+
+
+def test_asking_before_teaching_is_answered_in_words(
+    open_page: OpenPage, service: Service, pictures: dict[str, list[Path]]
+) -> None:
     page = open_page()
     page.locator("#ask-file").set_input_files(pictures["cup"][0])
     page.locator("#ask-say[data-kind=bad]").wait_for()
     assert not page.locator("#answer").is_visible()
+    assert page.locator("#ask-say").inner_text() == "Teach it something first."
     page.get_by_role("button", name="Webcam", exact=True).click()
-    assert "teach something first" in page.locator("#ask-say").inner_text()
+    assert page.locator("#ask-say").inner_text() == "Teach it something first."
+    service.teach(pictures["cup"], "cup")
+    until(page, "document.getElementById('ask-say').textContent === ''")  # said of what works now
 
 
 def test_an_answer_has_bars_and_a_click_corrects_it(
@@ -38,6 +49,12 @@ def test_an_answer_has_bars_and_a_click_corrects_it(
     assert page.locator("#bars li").count() == 2
     assert page.locator("#bars li.best .label").inner_text() == "cup"
     assert page.locator("#bars .score").first.inner_text().endswith("%")
+    page.locator("#ask-file").set_input_files(pictures["leaf"][0])
+    page.locator("#verdict-label", has_text="leaf").wait_for()
+    likely = page.get_by_role("list", name="Most likely answers").locator(".label")
+    assert likely.all_inner_texts() == ["leaf", "cup"]
+    page.locator("#ask-file").set_input_files(pictures["cup"][0])
+    page.locator("#verdict-label", has_text="cup").wait_for()
 
     page.get_by_role("button", name="It is leaf: teach it").click()
     page.locator("#correction-say[data-kind=good]").wait_for()
@@ -60,6 +77,11 @@ def test_an_unsure_answer_is_unknown_and_says_what_comes_closest(
     page.locator("#answer").wait_for()
     assert page.locator("#verdict-label").inner_text() == "unknown"
     assert "at best" in page.locator("#verdict-score").inner_text()
+    told = service_answer(0.5996)
+    page.route("**/v1/predict*", lambda route: route.fulfill(json=told))
+    page.locator("#ask-file").set_input_files(pictures["cup"][0])
+    page.locator("#verdict-score", has_text="at best cup, 59 %").wait_for()  # not 60 %, which would be known
+    page.unroute("**/v1/predict*")
     page.get_by_label("Say unknown").select_option("never")
     until(page, "document.getElementById('verdict-label').textContent !== 'unknown'")
 
@@ -92,6 +114,7 @@ def test_the_webcam_asks_live_until_it_is_stopped(
     page.locator("#answer").wait_for()
     page.wait_for_timeout(1500)
     assert len(asked) >= 3
+    assert page.get_by_role("list", name="Answers", exact=True).locator(".label").all_inner_texts() == ["cup", "leaf"]
     page.get_by_role("button", name="It is cup: teach it").click()
     page.locator("#correction-say[data-kind=good]").wait_for()
     page.get_by_role("button", name="Stop webcam").click()

@@ -19,12 +19,19 @@ def taught(service: Service, tmp_path: Path, make_pictures: MakePictures) -> Ser
     return service
 
 
-def test_there_is_nothing_to_rehearse_in_an_empty_learner(open_page: OpenPage) -> None:
+def test_there_is_nothing_to_rehearse_in_an_empty_learner(
+    open_page: OpenPage, service: Service, tmp_path: Path, make_pictures: MakePictures
+) -> None:
+    pictures = sorted((make_pictures(tmp_path / "pictures", ["cup", "leaf"], each=1) / "cup").iterdir())
     page = open_page()
     assert "teach me something first" in page.locator("#sleep-words").inner_text()
     page.get_by_role("button", name="Sleep", exact=True).click()
     page.locator("#sleep-say[data-kind=bad]").wait_for()
     assert page.get_by_role("button", name="Sleep", exact=True).is_visible()
+    service.teach(pictures, "cup")
+    until(page, "document.getElementById('sleep-say').textContent === ''")  # said of what works now
+    page.locator("#teach-sum", has_text="1 class, 1 picture").wait_for()
+    assert page.locator("#memory-words").inner_text().startswith("1 sample of")
 
 
 def test_a_sleep_is_followed_in_two_tabs_and_judged_and_gone_back_from(open_page: OpenPage, taught: Service) -> None:
@@ -65,6 +72,25 @@ def test_a_sleep_begun_elsewhere_shows_by_itself_and_can_be_ended_here(open_page
     assert page.get_by_role("button", name="Sleep", exact=True).is_visible()
 
 
+def test_falling_asleep_again_says_so_and_the_focus_finds_the_next_button(open_page: OpenPage, taught: Service) -> None:
+    page = open_page()
+    words = "document.getElementById('sleep-words').textContent"
+    watch = f"if (window.heard.at(-1) !== {words}) window.heard.push({words})"
+    page.evaluate(f"() => {{ window.heard = []; setInterval(() => {{ {watch}; }}, 10); }}")
+    for _ in range(2):  # the second finds the progress of the first
+        page.get_by_role("button", name="Sleep", exact=True).focus()
+        page.evaluate("() => { window.heard.length = 0; }")
+        page.keyboard.press("Enter")
+        until(page, "document.activeElement.id === 'sleep-wake'")
+        until(page, "window.heard.at(-1)?.startsWith('Dreaming')")
+        heard = page.evaluate("window.heard")
+        assert heard[-2:] == ["Falling asleep…", "Dreaming of what it was taught"]
+        assert not any(each.startswith("Awake") for each in heard[1:])
+        page.keyboard.press("Enter")
+        page.locator("#connection[data-state=awake]").wait_for()
+        until(page, "document.activeElement.id === 'sleep-go'")
+
+
 def test_what_is_refused_while_it_sleeps_is_said_on_the_card(open_page: OpenPage, taught: Service) -> None:
     page = open_page()
     taught.call("POST", "v1/sleep", {"seconds": 300})
@@ -72,6 +98,7 @@ def test_what_is_refused_while_it_sleeps_is_said_on_the_card(open_page: OpenPage
     page.get_by_label("Name of class cup").fill("mug")
     page.keyboard.press("Enter")
     page.locator("#classes .say[data-kind=bad]").wait_for()
+    assert page.locator("#classes .say[data-kind=bad]").inner_text() == "It sleeps: wake it up first, or wait."
     assert page.get_by_label("Name of class cup").input_value() == "cup"
 
 
@@ -88,3 +115,6 @@ def test_drift_and_a_sleep_that_did_worse_are_said(open_page: OpenPage, taught: 
     morning = page.locator("#morning").inner_text()
     assert "30 points" in morning
     assert "kept but not used" in morning
+    told["sleeps"][0].update(held_out=0, accuracy_before=None, accuracy_after=None)
+    page.reload()  # classes have 20 by now: what is said is how it was then
+    page.locator("#morning", has_text="None had that many when it slept.").wait_for()

@@ -74,17 +74,19 @@ def test_chosen_pictures_become_a_class_with_small_pictures(
 def test_what_cannot_be_read_is_named_and_the_rest_is_taught(
     open_page: OpenPage, service: Service, pictures: dict[str, list[Path]], tmp_path: Path
 ) -> None:
-    broken = tmp_path / "broken <b>.png"
-    broken.write_bytes(b"not a picture")
+    broken = [tmp_path / "broken <b>.png", tmp_path / "other (1).png"]
+    for file in broken:
+        file.write_bytes(b"not a picture")
     page = open_page()
     page.get_by_label("Find a class, or name a new one").fill("cup")
     page.keyboard.press("Enter")
     place = card(page, "cup")
-    place.locator("input[type=file]").set_input_files([*pictures["cup"][:2], broken, *pictures["cup"][2:]])
+    place.locator("input[type=file]").set_input_files([*pictures["cup"][:2], *broken, *pictures["cup"][2:]])
     words = place.locator(".say[data-kind=bad]")
     words.wait_for()
-    assert "6 of 7 taught" in words.inner_text()
-    assert "broken <b>.png" in words.inner_text()
+    assert "6 of 8 taught" in words.inner_text()
+    why = "is not a readable picture: send JPEG, PNG, WebP or GIF."
+    assert words.locator("li").all_inner_texts() == [f"{file.name} {why}" for file in broken]
     assert words.get_attribute("role") == "alert"
     assert stored(service) == {"cup": 6}
 
@@ -133,6 +135,9 @@ def test_a_class_is_renamed_and_a_taken_name_is_refused_beside_it(
     page.keyboard.press("Enter")
     card(page, "cup").locator(".say[data-kind=bad]").wait_for()
     assert page.get_by_label("Name of class cup").input_value() == "cup"
+    page.get_by_label("Name of class cup").fill("")
+    page.keyboard.press("Enter")
+    until(page, "document.querySelector('.card .say').textContent === ''")  # it was said of another name
     page.get_by_label("Name of class cup").fill("<img src=x>")
     page.keyboard.press("Enter")
     card(page, "<img src=x>").wait_for()
@@ -180,6 +185,9 @@ def test_the_webcam_teaches_while_its_button_is_held(open_page: OpenPage, servic
     assert button.inner_text() == "Hold to teach"
     card(page, "Class 1").locator(".say[data-kind=good]").wait_for()
     until(page, "Number(document.querySelector('.count').textContent) >= 3")
+    count, words = "document.querySelector('.count').textContent", "document.querySelector('.card .say').textContent"
+    until(page, f"{words} === `${{{count}}} pictures taught.`")  # all of this hold, in however many requests
     page.get_by_label("Webcam for Class 1").click()
     assert stored(service)["Class 1"] >= 3
+    assert button.text_content() == "Hold to teach"  # also after the last frame came through
     assert not card(page, "Class 1").locator("video").is_visible()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from siesta import Siesta
+from siesta.service.guard import COOKIE
 from siesta.service.tokens import Tokens
 from tests.service.page_support import SECONDS, Service, free_port
 
@@ -40,10 +41,12 @@ def test_without_a_token_the_page_asks_for_one_and_refuses_a_wrong_one(locked: S
     page.get_by_role("button", name="Enter").click()
     page.locator("#entry-say[data-kind=bad]").wait_for()
     assert page.locator("#connection").inner_text() == "Locked"
+    assert not page.locator("main").is_visible()  # nothing in there would work
     page.get_by_label("This server asks for its token").fill(Tokens(locked.path).new("teach"))
     page.get_by_role("button", name="Enter").click()
     page.locator("#connection[data-state=awake]").wait_for()
     assert not page.locator("#entry").is_visible()
+    assert page.locator("main").is_visible()
     page.reload()
     page.locator("#connection[data-state=awake]").wait_for()
 
@@ -53,6 +56,33 @@ def test_a_token_in_the_address_is_used_and_removed(locked: Service, page: Page)
     page.locator("#connection[data-state=awake]").wait_for()
     assert page.url == locked.url
     assert page.get_by_role("button", name="Add", exact=True).is_visible()
+
+
+def test_the_link_also_opens_a_page_that_waits_for_a_token(locked: Service, page: Page) -> None:
+    page.goto(locked.url)
+    page.locator("#entry").wait_for()
+    page.goto(f"{locked.url}#token={Tokens(locked.path).new('teach')}")  # the same page: nothing is loaded
+    page.locator("#connection[data-state=awake]").wait_for()
+    assert page.url == locked.url
+
+
+def test_a_token_of_old_is_refused_once_and_one_that_has_to_wait_stays(locked: Service, page: Page) -> None:
+    page.context.add_cookies([{"name": COOKIE, "value": "revoked", "url": locked.url}])
+    refused: list[str] = []
+    page.on("response", lambda response: refused.extend([response.url] if response.status == 401 else []))
+    page.goto(locked.url)
+    page.locator("#entry").wait_for()
+    page.wait_for_timeout(500)
+    assert refused == [f"{locked.url}v1/info"]
+    told = {"status": 429, "detail": "too many wrong tokens: wait a minute"}
+    page.route("**/v1/session", lambda route: route.fulfill(status=429, json=told))
+    page.get_by_label("This server asks for its token").fill("a right one")
+    page.get_by_role("button", name="Enter").click()
+    page.locator("#entry-say", has_text="Too many wrong tokens: wait a minute.").wait_for()
+    assert page.get_by_label("This server asks for its token").input_value() == "a right one"
+    page.route("**/v1/info", lambda route: route.fulfill(status=429, json=told))
+    page.reload()
+    page.locator("#offline", has_text="Too many wrong tokens: wait a minute. Looking for it again").wait_for()
 
 
 def test_who_may_only_ask_is_not_offered_to_teach(locked: Service, page: Page) -> None:

@@ -1,5 +1,7 @@
 // The service's HTTP interface (docs/service.md), a function for each request that the page makes.
 
+import { sentence } from "./format.js";
+
 /** A request that failed, with a sentence to show. */
 export class Problem extends Error {
   constructor(words, status = 0, wait = 0) {
@@ -9,6 +11,7 @@ export class Problem extends Error {
 }
 
 export const GONE = "The service does not answer: is `siesta serve` still running?";
+export const UNTAUGHT = "Teach it something first.";
 
 async function request(method, path, body) {
   const options = { method, headers: {} };
@@ -27,9 +30,17 @@ async function request(method, path, body) {
   return response.status === 204 ? null : response.json();
 }
 
+/** What the service says, as the page does: it names a picture by its file, and knows of no folders and commands. */
+function inWords(told) {
+  if (/ is asleep( already)?, /.test(told)) return "It sleeps: wake it up first, or wait.";
+  if (told.includes(" was not taught anything yet")) return UNTAUGHT;
+  const [, file, what] = told.match(/^image \d+ \((.*?)\)((?: is| has|:) .*)$/s) ?? [];
+  return file ? `${file}${what}.` : sentence(told);
+}
+
 async function problem(response) {
   const told = await response.json().catch(() => ({}));
-  const words = told.detail || `The service refused this (${response.status} ${response.statusText}).`;
+  const words = told.detail ? inWords(told.detail) : `The service refused this (${response.status} ${response.statusText}).`;
   return new Problem(words, response.status, Number(response.headers.get("retry-after")) || 0);
 }
 

@@ -1,12 +1,12 @@
 // The room for questions: a picture or the live webcam, the answer as bars, and a click that corrects it.
 
-import { predict } from "./api.js";
+import { UNTAUGHT, predict } from "./api.js";
 import { showBars } from "./bars.js";
 import { frameSide } from "./booth.js";
 import { grab, leave, look } from "./camera.js";
 import { offer, startCorrection } from "./correction.js";
-import { $, attempt, say } from "./dom.js";
-import { percent } from "./format.js";
+import { $, attempt, say, unsay } from "./dom.js";
+import { score } from "./format.js";
 import { droppable, sendable } from "./pictures.js";
 import { state, watch } from "./state.js";
 import { unsure } from "./unsure.js";
@@ -23,10 +23,10 @@ function showAnswer(answer) {
   $("verdict-label").textContent = answer.known ? answer.label : "unknown";
   $("verdict").classList.toggle("doubt", !answer.known);
   const [best] = answer.top;
-  $("verdict-score").textContent = answer.known ? percent(answer.score) : `at best ${best.label}, ${percent(best.score)}`;
+  $("verdict-score").textContent = answer.known ? score(answer.score) : `at best ${best.label}, ${score(best.score)}`;
   if (spoken !== answer.label) $("verdict-spoken").textContent = `Answer: ${answer.label}`;
   spoken = answer.label;
-  showBars($("bars"), answer.top);
+  showBars($("bars"), answer.top, live);
   offer(answer.top.map(({ label }) => label));
 }
 
@@ -54,7 +54,7 @@ export async function askPicture(file) {
 }
 
 async function startLive() {
-  if (!state.classes?.length) return say($("ask-say"), "There is nothing to ask yet: teach something first.", "bad");
+  if (!state.classes?.length) return say($("ask-say"), UNTAUGHT, "bad");
   say($("ask-say"));
   $("ask-picture").hidden = $("ask-empty").hidden = true;
   video().hidden = false;
@@ -106,7 +106,8 @@ export function startAsk() {
   startCorrection(inQuestion, askAgain);
   unsure.onChange(askAgain);
   let generation = null;
-  watch(({ info }) => {
+  watch(({ info, classes }) => {
+    if (classes?.length) unsay($("ask-say"), UNTAUGHT);
     if (generation !== null && info.generation !== generation) askAgain(); // it slept: it may know better now
     generation = info?.generation ?? null;
   });

@@ -1,7 +1,7 @@
-// The most likely answers as bars; rows stay where they are, so that live answers do not jump.
+// Answers as bars: the most likely first, but live they stay where they are, so that they do not jump.
 
 import { make, tint } from "./dom.js";
-import { percent } from "./format.js";
+import { score } from "./format.js";
 import { state } from "./state.js";
 
 function makeRow() {
@@ -9,24 +9,26 @@ function makeRow() {
   return make("li", {}, make("span", { className: "label" }), make("span", { className: "score" }), make("div", { className: "track" }, fill));
 }
 
-/** Where every class has a bar they stand in the order of the cards, else best first. */
-function ordered(top) {
+/** Live, where every class has a bar, they stand in the order of the cards. */
+function still(top) {
   const classes = state.classes ?? [];
-  if (top.length < classes.length) return top;
   const place = new Map(classes.map(({ label }, at) => [label, at]));
   return [...top].sort((a, b) => place.get(a.label) - place.get(b.label));
 }
 
-export function showBars(list, top) {
+/** `top` is the answers, best first. */
+export function showBars(list, top, live) {
+  const all = live && top.length >= (state.classes?.length ?? 0);
+  list.ariaLabel = all ? "Answers" : "Most likely answers";
   while (list.children.length < top.length) list.append(makeRow());
   while (list.children.length > top.length) list.lastChild.remove();
   const ids = new Map((state.classes ?? []).map(({ label, id }) => [label, id]));
-  ordered(top).forEach(({ label, score }, at) => {
+  (all ? still(top) : top).forEach(({ label, score: share }, at) => {
     const row = list.children[at];
     row.classList.toggle("best", label === top[0].label);
     row.querySelector(".label").textContent = label;
-    row.querySelector(".score").textContent = percent(score);
+    row.querySelector(".score").textContent = score(share);
     const fill = tint(row.querySelector(".fill"), ids.get(label) ?? 0);
-    fill.style.setProperty("--share", score);
+    fill.style.setProperty("--share", share);
   });
 }

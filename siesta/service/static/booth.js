@@ -13,9 +13,12 @@ let open = null; // one booth at a time
 export const frameSide = () => Math.ceil((state.info?.backbone.image_size ?? 224) / 0.875);
 
 export class Booth {
-  /** Takes its element, the button that opens it, a place for words, and what to do with frames. */
+  /**
+   * Takes its element, the button that opens it, a place for words, and what teaches frames: it is told how many
+   * of this hold were taught before them, and tells how many it taught.
+   */
   constructor(element, toggle, words, take) {
-    Object.assign(this, { element, toggle, words, take, frames: [], timer: 0, sending: false });
+    Object.assign(this, { element, toggle, words, take, frames: [], timer: 0, held: false, sending: false });
     this.video = element.querySelector("video");
     this.button = element.querySelector(".hold");
     toggle.addEventListener("click", () => (element.hidden ? this.open() : this.close()));
@@ -45,7 +48,9 @@ export class Booth {
   }
 
   begin() {
+    this.held = true;
     this.taken = 0;
+    if (!this.sending) this.taught = 0; // else it goes on counting: the hold before is not through yet
     this.snap();
     this.timer = setInterval(() => this.snap(), EVERY);
   }
@@ -54,11 +59,12 @@ export class Booth {
     if (!this.video.videoWidth) return;
     this.frames.push(await grab(this.video, frameSide()));
     this.taken += 1;
-    this.button.textContent = `Teaching: ${this.taken}`;
+    if (this.held) this.button.textContent = `Teaching: ${this.taken}`; // let go while the frame was taken: it is taught all the same
     this.send();
   }
 
   end() {
+    this.held = false;
     clearInterval(this.timer);
     this.button.textContent = "Hold to teach";
   }
@@ -67,7 +73,7 @@ export class Booth {
   async send() {
     if (this.sending) return;
     this.sending = true;
-    while (this.frames.length) await this.take(this.frames.splice(0));
+    while (this.frames.length) this.taught += await this.take(this.frames.splice(0), this.taught);
     this.sending = false;
   }
 }

@@ -19,7 +19,7 @@ export class Card {
     this.name = this.part(".name");
     this.name.value = label;
     this.words = this.part(".say");
-    this.booth = new Booth(this.part(".booth"), this.part(".webcam"), this.words, (frames) => this.teach(frames));
+    this.booth = new Booth(this.part(".booth"), this.part(".webcam"), this.words, (frames, before) => this.teach(frames, before));
     this.listen();
     this.element.classList.add("draft", "fresh");
     this.showNames();
@@ -99,22 +99,31 @@ export class Card {
     return item;
   }
 
-  /** Teaches pictures, and says here what became of them. */
-  async teach(images) {
+  /**
+   * Teaches pictures, and says here what became of them. Frames of a webcam come in parts: `before` is how many were
+   * taught already. Returns how many of these were.
+   */
+  async teach(images, before = null) {
     if (!images.length) return say(this.words, "There was no picture in that: use files, not links.", "bad");
     const { label } = this, many = images.length;
-    const progress = (through) => many > 1 && say(this.words, `${through} of ${many}`);
-    if (many > 1) progress(0);
+    const progress = (through) => many > 1 && before === null && say(this.words, `${through} of ${many}`);
+    let learned = 0;
+    progress(0);
     await attempt(this.words, async () => {
       const { taught, refused } = await teach(images, label, progress);
+      learned = taught;
       if (refused.length) say(this.words, [`${taught} of ${many} taught; not these:`, ...refused], "bad");
-      else say(this.words, `${pictures(taught)} taught.`, "good");
+      else say(this.words, `${pictures(before + taught)} taught.`, "good");
     });
+    return learned;
   }
 
   async rename() {
     const label = this.name.value.trim().normalize("NFC"), old = this.label;
-    if (!label || label === old) return void (this.name.value = old);
+    if (!label || label === old) {
+      this.name.value = old;
+      return say(this.words); // what was said of another name
+    }
     if (this.id === null) return this.call(label);
     if (await attempt(this.words, () => renameClass(this.id, label))) say(this.words, `Renamed from ${old}.`, "good");
     else this.name.value = old;
@@ -137,7 +146,8 @@ export class Card {
 
   async forget() {
     if (this.id === null) return this.element.dispatchEvent(new CustomEvent("drop-draft", { bubbles: true, detail: this }));
-    const words = `Its ${pictures(this.known.stored)} leave the memory and every kept generation. This cannot be undone.`;
+    const { stored } = this.known;
+    const words = `Its ${pictures(stored)} ${stored === 1 ? "leaves" : "leave"} the memory and every kept generation. This cannot be undone.`;
     if (await ask({ title: `Forget ${this.label}?`, words, yes: "Forget" })) {
       await attempt(this.words, () => forgetClass(this.id));
     }

@@ -19,6 +19,9 @@ export function say(place, words = "", kind = "") {
   if (more.length) place.append(make("ul", { className: "files" }, ...more.map((line) => make("li", {}, line))));
 }
 
+/** Takes words back where they still stand. */
+export const unsay = (place, words) => place.textContent === words && say(place);
+
 /** Runs a step; what goes wrong is said at `place`, and told by returning false. */
 export async function attempt(place, step) {
   try {

@@ -17,19 +17,22 @@ export function refresh() {
 async function read() {
   while (stale) {
     stale = false;
-    const [info, classes, generations] = await Promise.all([readInfo(), readClasses(), readGenerations()]);
-    change({ info, classes, generations, connection: "open" });
+    const info = await readInfo(); // alone: a token that is not valid any more is to be refused once
+    const [classes, generations] = await Promise.all([readClasses(), readGenerations()]);
+    change({ info, classes, generations });
   }
 }
 
-async function lost() {
+function lost(problem) {
   disconnect();
-  try {
-    await refresh();
-  } catch (problem) {
-    if (problem.status === 401) return change({ connection: "locked" });
-    change({ connection: "lost", trouble: problem.status ? problem.message : GONE });
-  }
+  if (problem.status === 401) return change({ connection: "locked" });
+  change({ connection: "lost", trouble: problem.status ? problem.message : GONE });
+  retry = setTimeout(connect, AGAIN);
+}
+
+/** It answers, but lets nobody listen just now. */
+function unheard() {
+  change({ connection: "open" });
   retry = setTimeout(connect, AGAIN);
 }
 
@@ -39,13 +42,26 @@ function disconnect() {
   source = null;
 }
 
-/** Listens; also after the token was given. */
-export function connect() {
+/** Reads, then listens; also after the token was given. */
+export async function connect() {
+  disconnect();
+  try {
+    await refresh();
+  } catch (problem) {
+    return lost(problem);
+  }
+  if (!document.hidden) listen();
+}
+
+function listen() {
   disconnect();
   source = new EventSource("v1/events");
   source.addEventListener("changed", () => refresh().catch(lost));
-  source.addEventListener("sleep", (event) => change({ sleep: JSON.parse(event.data) }));
-  source.addEventListener("error", lost);
+  source.addEventListener("sleep", (event) => change({ sleep: JSON.parse(event.data), connection: "open" }));
+  source.addEventListener("error", () => {
+    disconnect();
+    refresh().then(unheard, lost);
+  });
 }
 
 /** A tab that nobody looks at keeps no connection open: browsers allow few of them. */

@@ -4,7 +4,16 @@ export const percent = (share, digits = 0) => `${(100 * share).toFixed(digits)} 
 
 export const count = (number) => number.toLocaleString("en");
 
-export const pictures = (number) => `${count(number)} picture${number === 1 ? "" : "s"}`;
+/** So many of something: counted(1, "class", "classes"). */
+export const counted = (number, one, many = `${one}s`) => `${count(number)} ${number === 1 ? one : many}`;
+
+export const pictures = (number) => counted(number, "picture");
+
+/** How sure an answer is: never more than it is, so that one "below 60 %" does not read 60 %. */
+export const score = (share) => `${Math.floor(100 * share + 1e-9)} %`;
+
+/** Words of the service as a sentence of the page. */
+export const sentence = (words) => words[0].toUpperCase() + words.slice(1) + (/[.!?]$/.test(words) ? "" : ".");
 
 export function bytes(number) {
   const units = ["bytes", "kB", "MB", "GB", "TB"];

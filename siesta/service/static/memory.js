@@ -1,7 +1,7 @@
 // The room that shows what is stored: bytes of the budget, samples a class, accuracy from sleep to sleep, drift.
 
 import { $, make, tint } from "./dom.js";
-import { bytes, count, moment, percent } from "./format.js";
+import { bytes, count, counted, moment, percent } from "./format.js";
 import { plot } from "./plot.js";
 import { watch } from "./state.js";
 
@@ -20,7 +20,7 @@ function showBudget({ used, allowed, a_sample: each, thumbnails }, classes, samp
   $("memory-sum").textContent = `${bytes(used)} of ${bytes(allowed)}`;
   const room = Math.max(Math.floor((allowed - used) / each), 0);
   $("memory-words").textContent = room
-    ? `${count(samples)} samples of ${count(each)} bytes each${thumbnails ? `, ${bytes(thumbnails)} of small pictures` : ""}. Room for about ${count(room)} more.`
+    ? `${counted(samples, "sample")} of ${count(each)} bytes${samples === 1 ? "" : " each"}${thumbnails ? `, ${bytes(thumbnails)} of small pictures` : ""}. Room for about ${count(room)} more.`
     : "The memory is full: for each new sample one of the largest class goes.";
 }
 
@@ -32,6 +32,13 @@ function showShares(classes) {
     return make("li", {}, make("span", { className: "label" }, label), make("span", { className: "aside" }, count(stored)),
       make("div", { className: "track" }, fill));
   }));
+  hintMore();
+}
+
+/** A list that fades out below has more to scroll to. */
+function hintMore() {
+  const list = $("shares");
+  list.classList.toggle("more", list.scrollTop + list.clientHeight < list.scrollHeight - 4);
 }
 
 /** Hollow before a sleep, full after it; one sleep beside the other. */
@@ -61,6 +68,7 @@ function showDrift({ drifted, relative_error: fitted, error_lately: lately }) {
 
 export function startMemory() {
   let shown = null;
+  $("shares").addEventListener("scroll", hintMore, { passive: true });
   watch(({ info, classes }) => {
     if (!info || !classes || info === shown) return;
     shown = info;

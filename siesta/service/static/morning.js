@@ -2,14 +2,14 @@
 
 import { useGeneration } from "./api.js";
 import { $, attempt, busy, make, say } from "./dom.js";
-import { count, duration, moment, percent } from "./format.js";
+import { counted, duration, moment, percent, pictures } from "./format.js";
 import { mayTeach, watch } from "./state.js";
 
 function showMorning({ info, sleep }) {
   const last = info?.sleeps.at(-1);
   if (!last || sleep.running) return $("morning").replaceChildren();
   const lines = [make("h3", {}, `Last sleep, ${moment(last.made)}`), judged(last)];
-  const rehearsed = `${count(last.updates)} rehearsals of ${count(last.samples)} pictures in ${duration(last.seconds)}`;
+  const rehearsed = `${counted(last.updates, "rehearsal")} of ${pictures(last.samples)} in ${duration(last.seconds)}`;
   const loss = `loss ${last.loss_before.toFixed(2)} → ${last.loss_after.toFixed(2)}`;
   lines.push(make("p", { className: "aside" }, `${rehearsed}; ${loss}${last.interrupted ? "; woken early" : ""}.`));
   if (!last.used) lines.push(make("p", { className: "warning" }, "It did worse, so its weights are kept but not used: the old ones answer."));
@@ -19,12 +19,12 @@ function showMorning({ info, sleep }) {
 /** Accuracy before and after, or why there is none. */
 function judged({ accuracy_before: before, accuracy_after: after, held_out: asked }) {
   if (after === null || before === null) {
-    return make("p", {}, "From its 20th picture on, a class keeps a few aside to judge sleep by. None has that many yet.");
+    return make("p", {}, "From its 20th picture on, a class keeps a few aside to judge sleep by. None had that many when it slept.");
   }
   const rise = Math.round(100 * (after - before));
-  const change = make("span", { className: rise < 0 ? "worse" : rise ? "better" : "same" }, rise ? `${rise > 0 ? "+" : "−"}${Math.abs(rise)} points` : "as before");
+  const change = make("span", { className: rise < 0 ? "worse" : rise ? "better" : "same" }, rise ? `${rise > 0 ? "+" : "−"}${counted(Math.abs(rise), "point")}` : "as before");
   const numbers = make("p", { className: "rise" }, make("span", { className: "from" }, percent(before)), make("span", {}, "→"), make("span", {}, percent(after)), change);
-  return make("div", {}, numbers, make("p", { className: "aside" }, `right of ${count(asked)} pictures it never rehearses`));
+  return make("div", {}, numbers, make("p", { className: "aside" }, `right of ${pictures(asked)} it never rehearses`));
 }
 
 function showGenerations({ generations, sleep }) {

@@ -1,16 +1,17 @@
 // The room for sleep: how long, by which policy, a moon that fills meanwhile, and waking up.
 
 import { beginSleep, wakeUp } from "./api.js";
-import { $, attempt, busy, make, say } from "./dom.js";
+import { $, attempt, busy, make, say, unsay } from "./dom.js";
 import { count, duration } from "./format.js";
 import { makeMoon } from "./moon.js";
 import { plot } from "./plot.js";
-import { mayTeach, state, watch } from "./state.js";
+import { change, mayTeach, state, watch } from "./state.js";
 
 const BUDGETS = [10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 28800]; // seconds
+const NOTHING = "There is nothing to rehearse yet: teach something first.";
 const CURVE = 300; // points of the loss that are drawn
 
-let losses = [], night = null, falling = false, pressed = false, fill;
+let losses = [], night = null, falling = false, pressed = false, told, fill;
 
 function showBudget() {
   const words = duration(BUDGETS[$("budget").value]);
@@ -33,8 +34,8 @@ function showPolicyWords() {
 
 /** What it is doing, in one short line. */
 function stateWords({ sleep, classes }) {
-  if (falling && !sleep.progress) return "Falling asleep…";
   if (sleep.state === "waiting" || sleep.state === "paused") return sleep.words;
+  if (sleep.running ? !sleep.progress : falling) return "Falling asleep…"; // progress of the sleep before does not count
   if (sleep.running) return "Dreaming of what it was taught";
   if (!classes?.length) return "Nothing to dream of yet: teach me something first.";
   return "Awake, and learning as you teach";
@@ -43,25 +44,35 @@ function stateWords({ sleep, classes }) {
 function showSleep(now) {
   const { sleep } = now, asleep = sleep.running || falling;
   const progress = sleep.running ? sleep.progress : null;
+  if ($(asleep ? "sleep-form" : "sleep-controls").contains(document.activeElement)) pressed = true; // it goes away now
   $("sleep").classList.toggle("asleep", asleep);
   $("sleep-words").textContent = stateWords(now);
   $("sleep-form").hidden = asleep || !mayTeach();
   $("sleep-controls").hidden = !asleep || !mayTeach();
   $("sleep-wake").disabled = !sleep.running;
   $("sleep-figures").hidden = !asleep;
-  fill(progress ? progress.fraction : sleep.state === "done" && sleep.report ? 1 : 0, stateWords(now));
+  fill(progress ? progress.fraction : !asleep && sleep.state === "done" && sleep.report ? 1 : 0, stateWords(now));
   follow(sleep, progress);
   $("sleep-left").textContent = progress ? duration(progress.seconds_left) : "–";
   $("sleep-loss").textContent = progress ? progress.loss.toFixed(2) : "–";
   $("sleep-updates").textContent = progress ? count(progress.updates) : "–";
   keepFocus();
-  if (sleep.state === "failed" || sleep.state === "killed") say($("sleep-say"), `The last sleep: ${sleep.words}.`, "bad");
-  else if (sleep.running) say($("sleep-say"));
+  tell(sleep);
+  if (now.classes?.length) unsay($("sleep-say"), NOTHING);
 }
 
-/** Who pressed the button that went away, by key, finds the one that came. */
+/** A sleep that begins or ends takes old words away, one that failed is told of once: what is said later stays. */
+function tell({ state: how, words, started, running }) {
+  const now = `${started} ${running}`, failed = how === "failed" || how === "killed";
+  if (now === told) return;
+  told = now;
+  say($("sleep-say"), failed ? `The last sleep: ${words}.` : "", failed ? "bad" : "");
+}
+
+/** Who was at the button that went away, by key, finds the one that came. */
 function keepFocus() {
-  if (document.activeElement !== document.body || !pressed) return;
+  const at = document.activeElement;
+  if (!pressed || (at !== document.body && at.checkVisibility())) return;
   const next = $("sleep-form").hidden ? $("sleep-wake") : $("sleep-go");
   next.focus({ preventScroll: true });
   if (document.activeElement === next) pressed = false;
@@ -81,11 +92,11 @@ function follow(sleep, progress) {
 
 async function fallAsleep(event) {
   event.preventDefault();
-  if (!state.classes?.length) return say($("sleep-say"), "There is nothing to rehearse yet: teach something first.", "bad");
+  if (!state.classes?.length) return say($("sleep-say"), NOTHING, "bad");
   say($("sleep-say"));
   falling = pressed = true;
   showSleep(state);
-  await attempt($("sleep-say"), () => beginSleep(BUDGETS[$("budget").value], $("policy").value));
+  await attempt($("sleep-say"), async () => change({ sleep: await beginSleep(BUDGETS[$("budget").value], $("policy").value) }));
   falling = false;
   showSleep(state);
 }
@@ -100,6 +111,7 @@ export function startSleep() {
   $("sleep-form").addEventListener("submit", fallAsleep);
   $("sleep-wake").addEventListener("click", () =>
     busy($("sleep-wake"), () => attempt($("sleep-say"), async () => {
+      pressed = true;
       await wakeUp();
       say($("sleep-say"), "Waking up: it finishes the batch it is in, and keeps what it has.");
     })),

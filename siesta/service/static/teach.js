@@ -2,13 +2,15 @@
 
 import { Card } from "./card.js";
 import { $, say } from "./dom.js";
-import { count, pictures } from "./format.js";
+import { count, counted, pictures } from "./format.js";
 import { droppable } from "./pictures.js";
 import { mayTeach, watch } from "./state.js";
 
 const MANY = 6; // classes from which the list scrolls on its own
+const FIRST = 12; // cards that a small screen shows of many: rooms.css counts them too
 
 const cards = []; // drafts last
+let unfolded = false;
 
 const labelOf = (name) => name.trim().normalize("NFC");
 const named = (label) => cards.find((card) => card.label === label);
@@ -44,7 +46,7 @@ function showClasses({ classes }) {
 function showWords({ classes, info }) {
   if (!classes || !info) return;
   const taught = classes.filter((each) => each.stored);
-  $("teach-sum").textContent = classes.length ? `${count(classes.length)} classes, ${pictures(info.samples.stored)}` : "";
+  $("teach-sum").textContent = classes.length ? `${counted(classes.length, "class", "classes")}, ${pictures(info.samples.stored)}` : "";
   $("teach-hint").textContent = !mayTeach()
     ? "You may look and ask here; teaching needs another token."
     : taught.length > 1
@@ -55,12 +57,28 @@ function showWords({ classes, info }) {
           "A handful is enough to begin. Then ask.";
   $("new-class").hidden = !mayTeach();
   $("teach").classList.toggle("many", classes.length > MANY);
+  showFold();
+}
+
+/** Of many cards a small screen shows some, so that the other rooms are in reach. */
+function showFold() {
+  const sought = labelOf($("new-name").value) !== "";
+  $("classes").classList.toggle("folded", !unfolded && !sought);
+  $("show-all").hidden = cards.length <= FIRST || sought;
+  $("show-all").textContent = unfolded ? "Show fewer" : `Show all ${count(cards.length)}`;
+}
+
+/** A card that somebody asked for is shown, however many there are. */
+function keep(card) {
+  card.element.classList.add("kept");
+  return card;
 }
 
 /** While a name is typed, only cards with these letters are shown. */
 function filter() {
   const letters = labelOf($("new-name").value).toLowerCase();
   for (const card of cards) card.element.hidden = !card.label.toLowerCase().includes(letters);
+  showFold();
 }
 
 function claimed(label) {
@@ -74,7 +92,7 @@ function submit(event) {
   const label = labelOf($("new-name").value);
   if (!label) return say($("teach-say"), "Give it a name first.", "bad");
   say($("teach-say"));
-  const card = named(label) ?? claimed(label) ?? add(label);
+  const card = keep(named(label) ?? claimed(label) ?? add(label));
   $("new-name").value = "";
   filter();
   card.element.scrollIntoView({ block: "nearest" });
@@ -85,7 +103,7 @@ function submit(event) {
 async function dropped(files, folders) {
   for (const { name, files: inside } of folders) {
     const label = labelOf(name);
-    await (named(label) ?? add(label)).teach(inside);
+    await keep(named(label) ?? add(label)).teach(inside);
   }
   if (files.length) say($("teach-say"), "Drop pictures on the card of their class; a folder dropped here becomes one.", "bad");
 }
@@ -97,7 +115,14 @@ export function startTeach() {
   watch(showClasses);
   watch(showWords);
   $("new-class").addEventListener("submit", submit);
-  $("new-name").addEventListener("input", filter);
+  $("new-name").addEventListener("input", () => {
+    say($("teach-say"));
+    filter();
+  });
+  $("show-all").addEventListener("click", () => {
+    unfolded = !unfolded;
+    showFold();
+  });
   $("classes").addEventListener("drop-draft", (event) => remove(event.detail));
   droppable($("teach"), (files, folders) => mayTeach() && dropped(files, folders));
 }

@@ -34,6 +34,9 @@ function* groups(images) {
   if (group.length) yield group;
 }
 
+/** Why a picture was refused, with its name. */
+const about = ({ name }, { message }) => (message.startsWith(name) ? message : `${name}: ${message}`);
+
 /** Teaches a group; if it is refused for one of its pictures, each on its own. */
 async function teachGroup(group, label) {
   try {
@@ -41,7 +44,7 @@ async function teachGroup(group, label) {
     return [];
   } catch (problem) {
     if (![413, 422].includes(problem.status)) throw problem;
-    if (group.length === 1) return [problem.message];
+    if (group.length === 1) return [about(group[0], problem)];
   }
   const refused = [];
   for (const image of group) refused.push(...(await teachGroup([image], label)));
