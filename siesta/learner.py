@@ -521,29 +521,30 @@ class Siesta:
             optimizer=optimizer,
             seed=_mixed(self._store.settings["seed"], self._store.generations.newest()) if seed is None else seed,
         )
-        with self._reported(on_progress) as (notice, done), self._store.sleeping(_PATIENCE):
-            snapshot = self._load_weights()
-            self._asleep = True
-            try:
-                report = Consolidation(
-                    self._store,
-                    self.pipeline,
-                    self._head,
-                    snapshot.newest,
-                    budget,
-                    settings,
-                    chosen,
-                    mix,
-                    {"policy": _name(policy), "augment": _name(augment)},
-                    tolerance,
-                    notice,
-                    start,
-                ).run()
-                done(report)
-                return report
-            finally:
-                self._asleep = False
-                self._load_weights()
+        with self._reported(on_progress) as (notice, done):
+            with self._store.sleeping(_PATIENCE):
+                snapshot = self._load_weights()
+                self._asleep = True
+                try:
+                    report = Consolidation(
+                        self._store,
+                        self.pipeline,
+                        self._head,
+                        snapshot.newest,
+                        budget,
+                        settings,
+                        chosen,
+                        mix,
+                        {"policy": _name(policy), "augment": _name(augment)},
+                        tolerance,
+                        notice,
+                        start,
+                    ).run()
+                finally:
+                    self._asleep = False
+                    self._load_weights()
+            done(report)  # from now on it may be changed
+        return report
 
     @contextmanager
     def _reported(self, on_progress: OnProgress | None) -> Iterator[tuple[OnProgress, Callable[[SleepReport], None]]]:
