@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from starlette.datastructures import Headers
 
 from siesta import Siesta
-from siesta.service.guard import COOKIE
+from siesta.service.guard import cookie_name
 from siesta.service.tokens import Tokens
 from tests.service.page_support import SECONDS, Service, free_port
 
@@ -67,7 +68,8 @@ def test_the_link_also_opens_a_page_that_waits_for_a_token(locked: Service, page
 
 
 def test_a_token_of_old_is_refused_once_and_one_that_has_to_wait_stays(locked: Service, page: Page) -> None:
-    page.context.add_cookies([{"name": COOKIE, "value": "revoked", "url": locked.url}])
+    name = cookie_name(Headers({"host": f"127.0.0.1:{locked.port}"}))
+    page.context.add_cookies([{"name": name, "value": "revoked", "url": locked.url}])
     refused: list[str] = []
     page.on("response", lambda response: refused.extend([response.url] if response.status == 401 else []))
     page.goto(locked.url)
