@@ -7,6 +7,7 @@ import logging
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,8 @@ def ask(path: Path) -> Iterator[Ask]:
             async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
                 return await client.request(method, address, **request)
 
-        return asyncio.run(sent())
+        with ThreadPoolExecutor(1) as pool:  # the browser of other tests has a loop in this thread
+            return pool.submit(lambda: asyncio.run(sent())).result()
 
     for label in ("red", "blue"):
         assert learn(send, label).status_code == 200
