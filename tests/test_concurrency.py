@@ -21,7 +21,7 @@ SIZE, BEFORE = 32, 40
 
 @pytest.mark.parametrize(
     ("seconds", "asleep"),
-    [(4, None), (4, 1.5), pytest.param(60, None, marks=pytest.mark.slow), pytest.param(60, 11, marks=pytest.mark.slow)],
+    [(4, None), (4, 1.5), pytest.param(60, None, marks=pytest.mark.slow), pytest.param(60, 20, marks=pytest.mark.slow)],
 )
 def test_every_answer_is_that_of_one_generation_and_of_what_was_taught_by_then(
     tmp_path: Path, seconds: float, asleep: float | None
