@@ -16,22 +16,22 @@ import torch
 from torch import Tensor
 
 from siesta.augment import make_augmentation
-from siesta.backbones import DEFAULT_BACKBONE, DEFAULT_SPACE, MIN_IMAGE_SIZE, PUBLISHED, make_backbone, make_space
+from siesta.backbones import DEFAULT_BACKBONE, DEFAULT_SPACE, PUBLISHED
 from siesta.budget import Budget
 from siesta.catch_up import CatchUp
-from siesta.codecs import CODECS, DEFAULT_CODEC, OPQ, Raw
+from siesta.codecs import DEFAULT_CODEC, OPQ
 from siesta.confidence import UNKNOWN, Confidence
 from siesta.consolidation import Consolidation
 from siesta.contracts import Augmentation, Codes, Ids, OnProgress, Policy, Prediction, Progress, SleepReport
 from siesta.engines import choose_engine
 from siesta.errors import BadInput, Damaged, SiestaError
-from siesta.fitting import base_pictures, fitted_for
 from siesta.head import Head
 from siesta.images import ImageLike, Pixels, read_image
 from siesta.jobs import SleepJob, begin_sleep, reported
-from siesta.pipeline import Pipeline, graphs, groups, running, torch_device
+from siesta.making import make_store
+from siesta.pipeline import Pipeline, groups, torch_device
 from siesta.policies import DEFAULT_POLICY, make_policy
-from siesta.sleep import SleepSettings, check_seed
+from siesta.sleep import SleepSettings
 from siesta.store import (
     OVERHEAD_BYTES,
     Edit,
@@ -41,9 +41,7 @@ from siesta.store import (
     Recent,
     Snapshot,
     Store,
-    check_free,
     clean_label,
-    parse_bytes,
 )
 
 __all__ = ["DEFAULT_IMAGE_SIZE", "IN_MEMORY", "Siesta"]
@@ -51,7 +49,6 @@ __all__ = ["DEFAULT_IMAGE_SIZE", "IN_MEMORY", "Siesta"]
 IN_MEMORY = ":memory:"
 DEFAULT_IMAGE_SIZE = 224
 _AT_ONCE = 32
-_LARGEST_IMAGE = 1024
 _MEASURED_EVERY = 8  # samples taught: on one of them the codec's error is measured
 _DRIFTED = 1.25  # times the codec's error on the pictures that it was fitted on
 _PATIENCE = 30.0  # seconds that a sleep waits for somebody who changes something just now
@@ -176,58 +173,20 @@ class Siesta:
             device: Where torch computes.
             engine: What runs the network awake: "onnx" or "torch"; when None, onnx on a CPU and torch elsewhere.
         """
-        if not MIN_IMAGE_SIZE <= image_size <= _LARGEST_IMAGE:
-            raise BadInput(f"an image size lies in {MIN_IMAGE_SIZE}..{_LARGEST_IMAGE} pixels, not {image_size}")
-        check_seed(seed)
-        wanted = make_space(space)
-        chosen_engine = choose_engine(engine, torch_device(device))
-        folder = None if str(path) == IN_MEMORY else Path(path)
-        if folder is not None:
-            check_free(folder)
-        network = make_backbone(backbone, _cut_for(codec, cut), weights=weights, linear=wanted.linear)
-        if base is None and weights != PUBLISHED and codec != Raw.name:
-            raise BadInput(
-                "a codec has to be fitted to these weights: "
-                "give a folder of pictures to fit one on (base=..., --base FOLDER)"
-            )
-        pictures = None if base is None else base_pictures(base, image_size, seed)
-        structures = graphs(network, image_size) if chosen_engine == "onnx" else {}
-        bottom = running(chosen_engine, network.bottom, structures.get("bottom"), torch_device(device))
-        fitted = fitted_for(network, codec, pictures, seed, linear=wanted.linear, bottom=bottom)
-        network.bottom.cpu()
-        centre = fitted.centre if base is not None or weights == PUBLISHED else None
-        if wanted.centred and centre is None:
-            space = _uncentred(space)
-        elif wanted.centred:
-            network.top[-1].load_state_dict({"centre": centre})
-        latent_shape = network.latent_shape(image_size)
-        code_bytes = fitted.codec.code_bytes(latent_shape)
-        store = Store.create(
-            folder,
-            settings={
-                "backbone": network.name,
-                "cut": network.cut,
-                "weights": {"from": Path(weights).name, "ignored": network.ignored},
-                "image_size": image_size,
-                "latent_shape": latent_shape,
-                "space": space,
-                "base": base is not None,
-                "codec": codec,
-                "codec_error": fitted.error,
-                "code_bytes": code_bytes,
-                "memory_bytes": parse_bytes(memory, code_bytes + OVERHEAD_BYTES),
-                "held_out": hold_out,
-                "seed": seed,
-            },
-            constant={
-                "bottom": network.bottom.state_dict(),
-                "codec": fitted.codec.state(),
-                "graphs": structures,
-            },
-            generation={
-                "top": network.top.state_dict(),
-                "head": Head.empty(network.features, network.defaults.scale).state(),
-            },
+        store = make_store(
+            None if str(path) == IN_MEMORY else Path(path),
+            memory=memory,
+            backbone=backbone,
+            cut=cut,
+            codec=codec,
+            weights=weights,
+            image_size=image_size,
+            base=base,
+            space=space,
+            hold_out=hold_out,
+            seed=seed,
+            device=torch_device(device),
+            engine=choose_engine(engine, torch_device(device)),
         )
         return cls(store, device, engine)
 
@@ -745,25 +704,9 @@ def _lessons(
         yield image, label, None if key is nothing else key
 
 
-def _uncentred(space: str) -> str:
-    """The space where no centre is known, as with raw pictures and weights of one's own: plain for the default."""
-    if space == DEFAULT_SPACE:
-        return "plain"
-    raise BadInput(f"a {space} space needs the mean of base pictures: give a folder of them (base=..., --base FOLDER)")
-
-
 def _mixed(seed: int, step: int) -> int:
     """A seed for one step of a stream that no other seed's steps share."""
     return int(np.random.SeedSequence((seed, step)).generate_state(1, np.uint64)[0] >> np.uint64(1))
-
-
-def _cut_for(codec: str, cut: int | None) -> int | None:
-    """Raw pictures go in below the first layer."""
-    if codec not in CODECS:
-        raise BadInput(f"there is no codec '{codec}': choose one of {', '.join(CODECS)}")
-    if codec == Raw.name and cut:
-        raise BadInput("raw pictures go in below the first layer: leave the cut out")
-    return 0 if codec == Raw.name else cut
 
 
 def _name(part: object) -> str | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from siesta.cli.learner import JsonOption, PathArgument
-from siesta.cli.output import console, errors, print_json
+from siesta.cli.output import console, errors, print_json, say
 
 if TYPE_CHECKING:
     from siesta.service.tokens import Tokens
@@ -77,6 +77,7 @@ def serve(
 def token_new(
     path: PathArgument,
     scope: Annotated[str, typer.Option(help="What it allows: ask, or teach, which includes it.")] = "teach",
+    as_json: JsonOption = False,
 ) -> None:
     """Make a token; it is shown this once.
 
@@ -87,7 +88,8 @@ def token_new(
 
     for known in SCOPES:
         if known == scope:
-            console.print(_tokens(path).new(known))
+            made = _tokens(path).new(known)
+            say(made, as_json, token=made, scope=known)
             return
     raise BadInput(f"there is no scope '{scope}': choose one of {', '.join(SCOPES)}")
 
@@ -108,14 +110,16 @@ def token_list(path: PathArgument, as_json: JsonOption = False) -> None:
 
 @token.command("revoke")
 def token_revoke(
-    path: PathArgument, token_id: Annotated[str, typer.Argument(help="As siesta token list shows it.", metavar="ID")]
+    path: PathArgument,
+    token_id: Annotated[str, typer.Argument(help="As siesta token list shows it.", metavar="ID")],
+    as_json: JsonOption = False,
 ) -> None:
     """Let nobody in with a token any more; services that run know it at once.
 
     Example: siesta token revoke birds.siesta 1f3a5c7e
     """
     _tokens(path).revoke(token_id)
-    console.print(f"Token {token_id} is revoked.")
+    say(f"Token {token_id} is revoked.", as_json, revoked=token_id)
 
 
 def _tokens(path: Path) -> Tokens:
