@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache, partial
 
 from scripts.measured import ROOT, table
 from siesta.experiment.metrics import Spread
-from siesta.experiment.report.groups import Group, compared
+from siesta.experiment.report.differences import between_orders
+from siesta.experiment.report.figures import curves_figure
+from siesta.experiment.report.groups import Comparison, Group, compared
+from siesta.experiment.report.look import standalone
+from siesta.experiment.report.markdown import markdown_table
 from siesta.experiment.report.paper import printed_beside
 from siesta.experiment.report.runs import KS, Run, read_results
 from siesta.methods import METHODS
 
-__all__ = ["class_means", "full", "search", "small", "what_is_chosen"]
+__all__ = ["class_means", "full", "headline", "headline_figure", "search", "small", "what_is_chosen"]
 
+_FULL, _SMALL = "cub200/cub200", "cub200/cub200_small"
 _COSTS = ["gains of sleeps, top-1", "updates", "MB", "TFLOPs"]
 
 
@@ -23,9 +28,11 @@ def runs_of(folder: str) -> list[Run]:
     return read_results([ROOT / "results" / folder]).runs
 
 
-def groups_of(folder: str) -> list[Group]:
-    """Methods on their orders, over seeds."""
-    return [group for comparison in compared(runs_of(folder)) for group in comparison.groups()]
+@cache
+def comparison_of(folder: str) -> Comparison:
+    """Methods on their orders, over seeds; all saw the same data."""
+    (comparison,) = compared(runs_of(folder))
+    return comparison
 
 
 def class_means() -> str:
@@ -76,26 +83,42 @@ def _marked(text: str, best: bool) -> str:
     return f"**{text}**" if best else text
 
 
+def headline() -> str:
+    """The paper's protocol, class after class: what came out, and what it took."""
+    groups, body = comparison_of(_FULL).orders["class_incremental"], []
+    for group in groups:
+        updates, size, _ = _costs(group)
+        body.append([group.label, *_accuracies(group), updates, size])
+    header = ["CUB-200, 224 px", "top-1 mu / alpha, %", "top-5 mu / alpha, %", "updates", "MB"]
+    return f"{table(header, body)}\n\n{_note(groups)}"
+
+
+def headline_figure() -> bytes:
+    """The same step by step, top-1, as SVG."""
+    top1, _ = curves_figure("cub200", "class_incremental", comparison_of(_FULL).orders["class_incremental"]).panels
+    return standalone(top1, "svg")
+
+
 def full() -> str:
     """The paper's protocol on all orders."""
-    return _by_order(groups_of("cub200/cub200"))
+    return _by_order(comparison_of(_FULL))
 
 
 def small() -> str:
     """The small protocol on all orders."""
-    return _by_order(groups_of("cub200/cub200_small"))
+    return _by_order(comparison_of(_SMALL))
 
 
-def _by_order(groups: list[Group]) -> str:
-    orders = dict.fromkeys(group.order for group in groups)
-    return "\n\n".join(f"`{name}`:\n\n{_methods([some for some in groups if some.order == name])}" for name in orders)
+def _by_order(comparison: Comparison) -> str:
+    """A table for each order, and whether the order makes a difference."""
+    parts = [
+        f"`{order}`:\n\n{_compared(groups)}\n\n{_note(groups)}" for order, groups in comparison.orders.items()
+    ]
+    between = between_orders(comparison)
+    return "\n\n".join([*parts, *([markdown_table(between)] if between else [])])
 
 
-def _methods(groups: list[Group]) -> str:
-    return f"{_compared(groups)}\n\n{_note(groups)}"
-
-
-def _compared(groups: list[Group]) -> str:
+def _compared(groups: Sequence[Group]) -> str:
     """A row for each group, beside the paper's where it printed any."""
     papers = [printed_beside(group) for group in groups]
     body = []
@@ -148,7 +171,7 @@ def _costs(group: Group) -> list[str]:
     return [f"{last['updates']:,}", f"{size / 1e6:.1f}", f"{(flops['wake'] + flops['sleep']) / 1e12:.1f}"]
 
 
-def _note(groups: list[Group]) -> str:
+def _note(groups: Sequence[Group]) -> str:
     command = groups[0].first.last["command"].partition(" --methods")[0]
     return f"`{command}`, {_days(run for group in groups for run in group.runs)}."
 

@@ -9,13 +9,13 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from scripts.experiments import class_means, full, search, small
+from scripts.experiments import class_means, full, headline, headline_figure, search, small
 from scripts.measured import ROOT, bench, birds, demo, headlines, rows_of, unknown
 from scripts.ssl import chain, pretraining
 from siesta.demo import Step, draw
 
 SECTIONS: dict[str, dict[str, Callable[[], str]]] = {
-    "README.md": {"demo": demo, "birds": birds, "headlines": headlines},
+    "README.md": {"demo": demo, "birds": birds, "headline": headline, "headlines": headlines},
     "docs/performance.md": {"bench": bench},
     "docs/pretraining.md": {"pretraining": pretraining, "chain": chain},
     "docs/reliability.md": {"unknown": unknown},
@@ -51,6 +51,7 @@ def _pages() -> Iterator[tuple[str, bytes]]:
 
 def _figures() -> Iterator[tuple[str, bytes]]:
     yield "docs/demo.png", _demo_picture()
+    yield "docs/cub200.svg", headline_figure()
 
 
 def _demo_picture() -> bytes:
