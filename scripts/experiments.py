@@ -111,9 +111,7 @@ def small() -> str:
 
 def _by_order(comparison: Comparison) -> str:
     """A table for each order, and whether the order makes a difference."""
-    parts = [
-        f"`{order}`:\n\n{_compared(groups)}\n\n{_note(groups)}" for order, groups in comparison.orders.items()
-    ]
+    parts = [f"`{order}`:\n\n{_compared(groups)}\n\n{_note(groups)}" for order, groups in comparison.orders.items()]
     between = between_orders(comparison)
     return "\n\n".join([*parts, *([markdown_table(between)] if between else [])])
 

@@ -4,7 +4,9 @@
 
 Every method gets the same seconds. Then top and head are trained over its frozen bottom, once for each of three seeds;
 then the best bottom and an untrained one go through SIESTA: a base of 50 classes and three steps of 50. Stopped
-anywhere, the same command goes on: weights and learners are in the work folder, rows that are written stay.
+anywhere, the same command goes on: weights and learners are in the work folder, rows that are written stay. Processes
+with a thread each get more out of the same cores: give them methods of their own and `--parts pretraining,readout`,
+and the last one `--parts chain`.
 
 The folder is the data set as it comes, or FOLDER/{train,test}/<class>/*.jpg.
 """
@@ -19,6 +21,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+import torch
 from rich.console import Console
 
 from scripts.ssl_readout import Readout, readout
@@ -34,6 +37,7 @@ from siesta.provenance import provenance
 
 RESULTS = Path(__file__).parent.parent / "results" / "ssl"
 SEEDS = (0, 1, 2)
+PARTS = ("pretraining", "readout", "chain")
 UNTRAINED, RANDOM_TOP = "untrained", "random"
 
 # What two cores can afford. Barlow Twins, MIRA and SEED have rates for runs a hundred times as long: here they get
@@ -58,6 +62,7 @@ def main() -> None:
     parser.add_argument("--image-size", type=int, default=96)
     parser.add_argument("--backbone", default="mobilenet_v3_large")
     parser.add_argument("--methods", default=",".join(PRETRAINERS))
+    parser.add_argument("--parts", default=",".join(PARTS), help="only some of the three")
     parser.add_argument("--classes", type=int, help="only the first so many, to try it")
     parser.add_argument("--readout-epochs", type=int, default=10)
     parser.add_argument("--updates", type=int, default=9600, help="of each sleep of the chain")
@@ -70,13 +75,15 @@ def main() -> None:
     birds = load_dataset("cub200", options.folder, classes=options.classes)
     options.work.mkdir(parents=True, exist_ok=True)
     options.results.mkdir(parents=True, exist_ok=True)
-    names = options.methods.split(",")
-    for name in names:
-        _pretrained(name, birds, options)
-    starts = [UNTRAINED, *names, *([RANDOM_TOP] if "swav" in names else [])]
-    for name in starts:
-        _read_out(name, birds, options)
-    _chain(_best(names, options.results), birds, options)
+    names, parts = options.methods.split(","), options.parts.split(",")
+    if "pretraining" in parts:
+        for name in names:
+            _pretrained(name, birds, options)
+    if "readout" in parts:
+        for name in [*names, *([UNTRAINED, RANDOM_TOP] if "swav" in names else [])]:
+            _read_out(name, birds, options)
+    if "chain" in parts:
+        _chain(_best(names, options.results), birds, options)
 
 
 def _files(birds: Dataset, split: Split) -> list[tuple[Path, str]]:
@@ -148,7 +155,7 @@ def _pretrained(name: str, birds: Dataset, options: argparse.Namespace) -> None:
     losses = [epoch.loss for epoch in found.history if epoch.loss is not None]
     row = {
         "bench": "ssl_pretraining",
-        "config": asdict(settings),
+        "config": {**asdict(settings), "threads": torch.get_num_threads()},
         "method": name,
         "pictures": found.pictures,
         "epochs": found.epochs,
