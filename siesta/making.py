@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from siesta.backbones import DEFAULT_SPACE, MIN_IMAGE_SIZE, PUBLISHED, make_backbone, make_space
+from siesta.backbones import DEFAULT_SPACE, MAX_IMAGE_SIZE, MIN_IMAGE_SIZE, PUBLISHED, make_backbone, make_space
 from siesta.codecs import CODECS, Raw
 from siesta.errors import BadInput
 from siesta.fitting import base_pictures, fitted_for
@@ -18,8 +18,6 @@ from siesta.sleep import check_seed
 from siesta.store import OVERHEAD_BYTES, Store, check_free, parse_bytes
 
 __all__ = ["make_store"]
-
-_LARGEST_IMAGE = 1024
 
 
 def make_store(
@@ -39,8 +37,8 @@ def make_store(
     engine: str,
 ) -> Store:
     """The store of a learner that knows nothing yet, in a folder or, for None, in RAM; the rest as `Siesta.create`."""
-    if not MIN_IMAGE_SIZE <= image_size <= _LARGEST_IMAGE:
-        raise BadInput(f"an image size lies in {MIN_IMAGE_SIZE}..{_LARGEST_IMAGE} pixels, not {image_size}")
+    if not MIN_IMAGE_SIZE <= image_size <= MAX_IMAGE_SIZE:
+        raise BadInput(f"an image size lies in {MIN_IMAGE_SIZE}..{MAX_IMAGE_SIZE} pixels, not {image_size}")
     check_seed(seed)
     wanted = make_space(space)
     if folder is not None:

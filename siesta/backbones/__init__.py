@@ -9,7 +9,7 @@ from torch import nn
 
 from siesta.backbones import efficientnet_lite, mobilenet_v2, mobilenet_v3, resnet
 from siesta.backbones.centre import Centre
-from siesta.backbones.checkpoints import fill, save_checkpoint
+from siesta.backbones.checkpoints import checkpoint_bytes, fill, save_checkpoint
 from siesta.backbones.layers import initialise
 from siesta.backbones.recipe import Recipe
 from siesta.backbones.spaces import DEFAULT_SPACE, SPACES, Space, make_space
@@ -20,19 +20,21 @@ __all__ = [
     "BACKBONES",
     "DEFAULT_BACKBONE",
     "DEFAULT_SPACE",
+    "MAX_IMAGE_SIZE",
     "MIN_IMAGE_SIZE",
     "PUBLISHED",
     "RANDOM",
     "SPACES",
     "Recipe",
     "Space",
+    "checkpoint_bytes",
     "make_backbone",
     "make_space",
     "save_checkpoint",
 ]
 
 DEFAULT_BACKBONE = "efficientnet_lite0"
-MIN_IMAGE_SIZE = 32
+MIN_IMAGE_SIZE, MAX_IMAGE_SIZE = 32, 1024
 PUBLISHED = "published"
 RANDOM = "random"
 

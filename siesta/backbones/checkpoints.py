@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
 from siesta.backbones.centre import Centre
@@ -23,19 +23,24 @@ from siesta.backbones.layouts import Layout, ours
 from siesta.contracts import Backbone
 from siesta.errors import BadInput
 
-__all__ = ["fill", "read_checkpoint", "save_checkpoint"]
+__all__ = ["checkpoint_bytes", "fill", "read_checkpoint", "save_checkpoint"]
 
 _WRAPPERS = ("state_dict", "model_state")
 _NAMED = 5  # tensors in a sentence
 _PREFIX = re.compile(r"^(module\.)?(model\.)?")
 
 
-def save_checkpoint(backbone: Backbone, path: Path) -> None:
-    """Writes a backbone's network, without the centre of its features, as a file that serves every cut of it."""
+def checkpoint_bytes(backbone: Backbone) -> bytes:
+    """A backbone's network, without the centre of its features, as a file that serves every cut of it."""
     layers = (layer for layer in (*backbone.bottom, *backbone.top) if not isinstance(layer, Centre))
     network = nn.Sequential(*layers)
     state = network.state_dict()
-    save_file({theirs: state[name].contiguous() for name, theirs in ours().tensors(network).items()}, path)
+    return save({theirs: state[name].contiguous() for name, theirs in ours().tensors(network).items()})
+
+
+def save_checkpoint(backbone: Backbone, path: Path) -> None:
+    """Writes that file."""
+    path.write_bytes(checkpoint_bytes(backbone))
 
 
 def read_checkpoint(path: Path) -> tuple[dict[str, Tensor], list[str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -56,7 +57,8 @@ def pretrain(
     from siesta.pretrain import run as library
 
     if method == _RANDOM:
-        _random(backbone, weights, out)
+        useless = {"--data": data, "--epochs": epochs, "--seconds": seconds, "--knn": knn, "--set": changes, "--lr": lr}
+        _random(backbone, weights, out, as_json, useless)
         return
     if data is None:
         raise BadInput(f"{method} learns from pictures: give a folder of them as --data")
@@ -94,22 +96,33 @@ def pretrain(
             on_step=show,
         )
     if speaks:
-        _tell(result, out, as_json)
+        _tell(result, out, backbone, as_json)
     if result.status == "interrupted":
         raise typer.Exit(INTERRUPTED)
-    if result.skipped:
+    if result.skipped and not ranks.several():  # torchrun would take that for a crash
         raise typer.Exit(DONE_IN_PART)
 
 
-def _random(backbone: str, weights: str, out: Path) -> None:
-    from siesta.backbones import save_checkpoint
+def _random(backbone: str, weights: str, out: Path, as_json: bool, useless: Mapping[str, object]) -> None:
+    from siesta.backbones import checkpoint_bytes
     from siesta.errors import BadInput
-    from siesta.pretrain import random_top
+    from siesta.pretrain import random_top, ranks
+    from siesta.pretrain.checkpoint import replace_file
 
+    given = [name for name, value in useless.items() if value is not None]
+    if given:
+        raise BadInput(f"random trains nothing: leave out {', '.join(given)}")
     if weights == _RANDOM:
         raise BadInput("random keeps a trained bottom: give the file that has it as --weights")
-    save_checkpoint(random_top(backbone, weights), out)
-    console.print(f"Wrote {out}: the bottom of {weights} under a fresh top.")
+    if not ranks.speaks():
+        return
+    if out.exists():
+        raise BadInput(f"{out} exists already: choose another name or remove it first")
+    replace_file(out, checkpoint_bytes(random_top(backbone, weights)))
+    if as_json:
+        print_json({"status": "made", "out": str(out), "weights": weights})
+    else:
+        console.print(f"Wrote {out}: the bottom of {weights} under a fresh top. {_use(out, backbone)}")
 
 
 def _option(change: str) -> tuple[str, Any]:
@@ -134,7 +147,7 @@ def _progress(standing: Standing) -> str:
     return words if standing.warning is None else f"{words}; {standing.warning}"
 
 
-def _tell(result: Pretrained, out: Path, as_json: bool) -> None:
+def _tell(result: Pretrained, out: Path, backbone: str, as_json: bool) -> None:
     """What was done, for people or programs."""
     from dataclasses import asdict
 
@@ -145,10 +158,14 @@ def _tell(result: Pretrained, out: Path, as_json: bool) -> None:
     if as_json:
         print_json(asdict(result))
     else:
-        console.print(_words(result, out))
+        console.print(_words(result, out, backbone))
 
 
-def _words(result: Pretrained, out: Path) -> str:
+def _use(out: Path, backbone: str) -> str:
+    return f"Use it: siesta new LEARNER --backbone {backbone} --weights {out} --base FOLDER"
+
+
+def _words(result: Pretrained, out: Path, backbone: str) -> str:
     if result.status == "known":
         return f"{out} was made so already; nothing was changed."
     losses = [epoch.loss for epoch in result.history if epoch.loss is not None]
@@ -158,4 +175,4 @@ def _words(result: Pretrained, out: Path) -> str:
     seen = f"{result.pictures:,} pictures in {result.seconds:.0f} s, {result.epochs:.1f} epochs{loss}{knn}"
     if result.status == "interrupted":
         return f"Stopped after {seen}. Run it again to go on."
-    return f"Wrote {out}: {seen}. Use it: siesta new LEARNER --weights {out} --base FOLDER"
+    return f"Wrote {out}: {seen}. {_use(out, backbone)}"

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from siesta.backbones import DEFAULT_BACKBONE, MIN_IMAGE_SIZE, PUBLISHED
+from siesta.backbones import DEFAULT_BACKBONE, MAX_IMAGE_SIZE, MIN_IMAGE_SIZE, PUBLISHED
 from siesta.data import check_dataset, check_order
 from siesta.errors import BadInput
 from siesta.experiment.config_file import read_values, set_key
@@ -44,7 +44,7 @@ class Data(_Part):
     dataset: str
     path: str
     options: dict[str, Any] = {}
-    image_size: Annotated[int, Field(ge=MIN_IMAGE_SIZE, le=1024)] = 224
+    image_size: Annotated[int, Field(ge=MIN_IMAGE_SIZE, le=MAX_IMAGE_SIZE)] = 224
     held_out: Annotated[float, Field(ge=0, lt=1)] = 0.0
     held_out_seed: Annotated[int, Field(ge=0)] = 0
 

@@ -10,14 +10,16 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor, nn
 
 from siesta.errors import BadInput, Damaged
+from siesta.store.files import disk_errors
 
-__all__ = ["check_same", "load_run", "save_run"]
+__all__ = ["check_same", "load_run", "replace_file", "save_run"]
 
 _STATE = "state"
+_HASHED = {"pictures": "other pictures", "start": "other weights to start from"}  # settings that are only hashes
 
 
 def save_run(path: Path, method: nn.Module, optimizer: torch.optim.Optimizer, state: Mapping[str, Any]) -> None:
@@ -27,11 +29,7 @@ def save_run(path: Path, method: nn.Module, optimizer: torch.optim.Optimizer, st
         momentum = optimizer.state[weights].get("momentum_buffer")
         if momentum is not None:
             tensors[f"momentum.{place}"] = momentum.cpu().contiguous()
-    part = path.with_name(f"{path.name}.new")
-    save_file(tensors, part, metadata={_STATE: json.dumps(state)})
-    with part.open("rb") as file:
-        os.fsync(file.fileno())
-    part.replace(path)
+    replace_file(path, save(tensors, metadata={_STATE: json.dumps(state)}))
 
 
 def load_run(
@@ -57,10 +55,24 @@ def check_same(path: Path, made: Mapping[str, Any], asked: Mapping[str, Any]) ->
     """Refuses what was made with other settings."""
     for name, value in asked.items():
         if made.get(name) != value:
+            words = f"{name.replace('_', ' ')} {made.get(name)}, not {value}"
             raise BadInput(
-                f"{path} was made with {name.replace('_', ' ')} {made.get(name)}, not {value}: "
-                "give the same, remove it, or choose another name"
+                f"{path} was made with {_HASHED.get(name, words)}: give the same, remove it, or choose another name"
             )
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Writes a file whole or not at all; what was there before stays until then."""
+    new = path.with_name(f"{path.name}.new")
+    with disk_errors(path):
+        try:
+            with new.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            new.replace(path)
+        finally:
+            new.unlink(missing_ok=True)
 
 
 def _part(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

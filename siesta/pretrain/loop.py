@@ -24,7 +24,7 @@ from siesta.pretrain.larc import Larc
 from siesta.pretrain.loader import Loader
 from siesta.pretrain.watch import collapse, watched
 
-__all__ = ["Epoch", "Job", "OnStep", "Standing", "train"]
+__all__ = ["Epoch", "Job", "OnStep", "Standing", "diverged", "train"]
 
 _SAVED_EVERY = 300.0  # seconds
 
@@ -144,6 +144,8 @@ def train(job: Job, on_step: OnStep | None = None) -> bool:
     if not job.history:
         job.history.append(_asked(job, Epoch(0.0)))
     course, saved = job.course, time.monotonic()
+    if not course.step:
+        job.save(sums)  # a disk that is full says so now
     with stoppable() as stopped, contextlib.closing(job.loader.ahead(course.step)) as batches:
         while not course.over:
             start = time.monotonic()
@@ -156,12 +158,17 @@ def train(job: Job, on_step: OnStep | None = None) -> bool:
                 job.history.append(_asked(job, sums.epoch(course.step / job.loader.epoch_steps)))
                 sums = _Sums()
             stop = stopped()
-            if stop or ranks.mean(time.monotonic() - saved) > _SAVED_EVERY:
+            if stop or course.over or ranks.mean(time.monotonic() - saved) > _SAVED_EVERY:
                 job.save(sums)
                 saved = time.monotonic()
             if stop and not course.over:
                 return False
     return True
+
+
+def diverged(checkpoint: Path) -> str:
+    """What to do then."""
+    return f"the training diverged: remove {checkpoint} and use a lower learning rate"
 
 
 def _step(job: Job, model: nn.Module, views: Views) -> tuple[float, dict[str, float]]:
@@ -170,7 +177,7 @@ def _step(job: Job, model: nn.Module, views: Views) -> tuple[float, dict[str, fl
     outcome: Outcome = model(Views([crop.to(device) for crop in views.crops], views.labels.to(device)), fraction)
     loss = ranks.mean(float(outcome.loss.detach()))
     if not math.isfinite(loss):
-        raise BadInput("the training diverged: use a lower learning rate")
+        raise BadInput(diverged(job.checkpoint))
     job.optimizer.zero_grad(set_to_none=True)
     outcome.loss.backward()  # type: ignore[no-untyped-call]
     job.optimizer.prepare(job.rate * job.training.share(fraction), fraction)

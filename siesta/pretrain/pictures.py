@@ -13,6 +13,7 @@ import json
 import mmap
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -23,14 +24,18 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from siesta.errors import BadInput
+from siesta.errors import BadInput, Busy, Damaged, DiskRefused
 from siesta.images import opened
+from siesta.pretrain.checkpoint import replace_file
+from siesta.store.files import Lock, disk_errors
 
 __all__ = ["Copies", "cache_folder", "copied"]
 
 _MARGIN = 1.5
 _QUALITY = 95
 _AHEAD = 256  # pictures in work at a time
+_THINNEST = 32  # how much longer than high, or higher than long
+_WAIT = 0.5  # seconds between looks at what another process copies
 
 Notice = Callable[[int, int], None]
 """(pictures done, pictures in all)."""
@@ -50,12 +55,14 @@ class Copies:
         skipped: Why others could not.
         content: One JPEG after the other.
         ends: Where each ends in it, (N,).
+        name: Where they lie, but for the suffix.
     """
 
     files: tuple[Path, ...]
     skipped: tuple[str, ...]
     content: mmap.mmap
     ends: npt.NDArray[np.int64]
+    name: Path
 
     @property
     def bytes(self) -> int:
@@ -67,7 +74,10 @@ class Copies:
 
     def __getitem__(self, index: int) -> Image.Image:
         start = int(self.ends[index - 1]) if index else 0
-        return Image.open(io.BytesIO(self.content[start : int(self.ends[index])])).convert("RGB")
+        try:
+            return Image.open(io.BytesIO(self.content[start : int(self.ends[index])])).convert("RGB")
+        except (OSError, SyntaxError) as error:
+            raise Damaged(f"copies of pictures in {self.name}.jpegs are damaged: remove it and run again") from error
 
 
 def copied(
@@ -84,36 +94,60 @@ def copied(
     """
     side = round(_MARGIN * image_size)
     name = folder / _key(files, side)
-    index, content = name.with_suffix(".json"), name.with_suffix(".jpegs")
-    if not index.exists():
+    with disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        _make(files, side, index, content, notice or (lambda _done, _all: None), workers)
-    known = json.loads(index.read_text("utf-8"))
-    skipped = dict(known["skipped"])
-    kept = tuple(file for place, file in enumerate(files) if str(place) not in skipped)
-    if not kept:
-        raise BadInput(f"none of the {len(files):,} pictures can be read: {next(iter(skipped.values()))}")
-    with content.open("rb") as file:
-        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    return Copies(kept, tuple(skipped.values()), mapped, np.array(known["ends"], dtype=np.int64))
+        while (listed := _listed(name)) is None:
+            try:
+                lock = Lock(name.with_suffix(".lock"), lambda pid: f"{name} is being made by process {pid}")
+            except Busy:  # another process is at it
+                time.sleep(_WAIT)
+                continue
+            try:
+                if _listed(name) is None:
+                    _make(files, side, name, notice or (lambda _done, _all: None), workers)
+            finally:
+                name.with_suffix(".lock").unlink(missing_ok=True)
+                lock.release()
+        ends, skipped = listed
+        kept = tuple(file for place, file in enumerate(files) if str(place) not in skipped)
+        if not kept:
+            raise BadInput(f"none of the {len(files):,} pictures can be read: {next(iter(skipped.values()))}")
+        with name.with_suffix(".jpegs").open("rb") as file:
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    return Copies(kept, tuple(skipped.values()), mapped, np.array(ends, dtype=np.int64), name)
+
+
+def _listed(name: Path) -> tuple[list[int], dict[str, str]] | None:
+    """Where copies end, and what was skipped; None where they are not there, or not whole."""
+    try:
+        known = json.loads(name.with_suffix(".json").read_text("utf-8"))
+        ends, skipped = [int(end) for end in known["ends"]], dict(known["skipped"])
+        whole = name.with_suffix(".jpegs").stat().st_size == (ends[-1] if ends else 0)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return (ends, skipped) if whole else None
 
 
 def _key(files: Sequence[Path], side: int) -> str:
     """Names the copies: it changes with any file's path, size or time."""
     digest = hashlib.sha256(f"{side} {_QUALITY}".encode())
     for file in files:
-        facts = file.stat()
-        digest.update(f"{file.absolute()}\0{facts.st_size}\0{facts.st_mtime_ns}\0".encode("utf-8", "surrogateescape"))
+        try:
+            facts = file.stat()
+            known = f"{facts.st_size}\0{facts.st_mtime_ns}"
+        except OSError:  # a link to nowhere
+            known = ""
+        digest.update(f"{file.absolute()}\0{known}\0".encode("utf-8", "surrogateescape"))
     return digest.hexdigest()[:24]
 
 
-def _make(files: Sequence[Path], side: int, index: Path, content: Path, notice: Notice, workers: int) -> None:
+def _make(files: Sequence[Path], side: int, name: Path, notice: Notice, workers: int) -> None:
     """Writes all copies, then the list of them: what is not listed is not there."""
-    part = content.with_suffix(f".{os.getpid()}.part")
+    content = name.with_suffix(".jpegs")
     skipped: dict[str, str] = {}
     sizes: list[int] = []
     try:
-        with part.open("wb") as out:
+        with content.open("wb") as out:
             for place, found in enumerate(_in_order(files, side, workers)):
                 if isinstance(found, str):
                     skipped[str(place)] = found
@@ -121,14 +155,15 @@ def _make(files: Sequence[Path], side: int, index: Path, content: Path, notice: 
                     out.write(found)
                     sizes.append(len(found))
                 if place == min(100, len(files) - 1):
-                    _check_room(len(files) * sum(sizes) // (place + 1), part)
+                    _check_room(len(files) * sum(sizes) // (place + 1), content)
                 notice(place + 1, len(files))
-        part.replace(content)
-    finally:
-        part.unlink(missing_ok=True)
-    listing = index.with_suffix(f".{os.getpid()}.part")
-    listing.write_text(json.dumps({"ends": list(accumulate(sizes)), "skipped": skipped}), "utf-8")
-    listing.replace(index)
+            out.flush()
+            os.fsync(out.fileno())
+    except BaseException:
+        content.unlink(missing_ok=True)
+        raise
+    listing = json.dumps({"ends": list(accumulate(sizes)), "skipped": skipped})
+    replace_file(name.with_suffix(".json"), listing.encode())
 
 
 def _in_order(files: Sequence[Path], side: int, workers: int) -> Iterator[bytes | str]:
@@ -143,6 +178,8 @@ def _copy(file: Path, side: int) -> bytes | str:
         picture = opened(file)
     except BadInput as error:
         return str(error)
+    if max(picture.size) > _THINNEST * min(picture.size):
+        return f"{file} with its {picture.width} x {picture.height} pixels is too long and thin to be used"
     ratio = min(side / min(picture.size), 1.0)
     size = max(round(picture.width * ratio), 1), max(round(picture.height * ratio), 1)
     out = io.BytesIO()
@@ -153,7 +190,7 @@ def _copy(file: Path, side: int) -> bytes | str:
 def _check_room(wanted: int, part: Path) -> None:
     free = shutil.disk_usage(part.parent).free
     if wanted > free:
-        raise BadInput(
-            f"copies of these pictures take about {wanted / 1e9:.1f} GB, and {part.parent} has {free / 1e9:.1f} GB "
+        raise DiskRefused(
+            f"copies of these pictures take about {wanted / 1e6:,.1f} MB, and {part.parent} has {free / 1e6:,.1f} MB "
             "free: choose another folder for them"
         )

@@ -11,6 +11,7 @@ import contextlib
 import os
 import warnings
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import torch
@@ -26,12 +27,15 @@ __all__ = [
     "mean",
     "own",
     "rank",
+    "several",
     "speaks",
     "summed",
     "together",
     "wait",
     "with_shared_norms",
 ]
+
+_PATIENCE = timedelta(days=7)  # one rank copies all pictures while the others wait; torchrun ends them if it dies
 
 
 @contextlib.contextmanager
@@ -41,10 +45,10 @@ def joined() -> Iterator[torch.device]:
     device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0))) if cuda else torch.device("cpu")
     if cuda:
         torch.cuda.set_device(device)
-    if int(os.environ.get("WORLD_SIZE", 1)) == 1 or dist.is_initialized():
+    if not several() or dist.is_initialized():
         yield device
         return
-    dist.init_process_group("nccl" if cuda else "gloo")
+    dist.init_process_group("nccl" if cuda else "gloo", timeout=_PATIENCE)
     try:
         yield device
     finally:
@@ -64,6 +68,11 @@ def rank() -> int:
 def speaks() -> bool:
     """Whether this process talks for all of them; known before they have joined."""
     return int(os.environ.get("RANK", 0)) == 0
+
+
+def several() -> bool:
+    """Whether torchrun has started more than one; known before they have joined."""
+    return int(os.environ.get("WORLD_SIZE", 1)) > 1
 
 
 def wait() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -12,26 +14,42 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from siesta.backbones import BACKBONES, MIN_IMAGE_SIZE, RANDOM, make_backbone, save_checkpoint
+from siesta.backbones import (
+    BACKBONES,
+    MAX_IMAGE_SIZE,
+    MIN_IMAGE_SIZE,
+    PUBLISHED,
+    RANDOM,
+    checkpoint_bytes,
+    make_backbone,
+)
 from siesta.contracts import Backbone
 from siesta.data import labelled_files, picture_files
-from siesta.data.options import checked
 from siesta.errors import BadInput
 from siesta.pretrain import PRETRAINERS, ranks
-from siesta.pretrain.checkpoint import check_same
+from siesta.pretrain.checkpoint import check_same, replace_file
 from siesta.pretrain.course import Course
 from siesta.pretrain.encoder import Encoder
 from siesta.pretrain.knn import Questions
 from siesta.pretrain.larc import make_optimizer
 from siesta.pretrain.loader import Loader
-from siesta.pretrain.loop import Epoch, Job, OnStep, train
+from siesta.pretrain.loop import Epoch, Job, OnStep, diverged, train
+from siesta.pretrain.options import checked_options
 from siesta.pretrain.pictures import Copies, Notice, cache_folder, copied
 from siesta.pretrain.watch import collapse
 from siesta.provenance import provenance
+from siesta.store.files import Lock, disk_errors, sha256
 
 __all__ = ["EPOCHS", "Pretrained", "Settings", "pretrain"]
 
 EPOCHS = 2000
+_BOUNDS = {
+    "image_size": (MIN_IMAGE_SIZE, MAX_IMAGE_SIZE),
+    "epochs": (1, 10**9),
+    "batch_size": (2, 65_536),
+    "seed": (0, 2**63 - 1),
+}
+_MOST_WORKERS = 256
 
 
 @dataclass(frozen=True)
@@ -67,19 +85,26 @@ class Settings:
             raise BadInput(f"there is no method '{self.method}': choose one of {', '.join(PRETRAINERS)}")
         if self.epochs is not None and self.seconds is not None:
             raise BadInput("say how long to train by epochs or by seconds, not by both")
-        for name, least in (("image_size", MIN_IMAGE_SIZE), ("epochs", 1), ("batch_size", 2), ("seed", 0)):
+        for name, (low, high) in _BOUNDS.items():
             value = getattr(self, name)
-            if value is not None and value < least:
-                raise BadInput(f"{name.replace('_', ' ')} is {least} or more, not {value}")
+            if value is not None and not low <= value <= high:
+                raise BadInput(f"{name.replace('_', ' ')} lies in {low}..{high}, not {value}")
         for name in ("seconds", "rate"):
             value = getattr(self, name)
             if value is not None and not (value > 0 and math.isfinite(value)):
                 raise BadInput(f"{name} must be above zero, not {value}")
+        checked_options(self.method, PRETRAINERS[self.method], self.options)
 
     @property
     def passes(self) -> int | None:
         """Epochs to train; None for a run by time."""
         return (self.epochs or EPOCHS) if self.seconds is None else None
+
+    @property
+    def highest_rate(self) -> float:
+        """What is asked for, or the method's own for this batch."""
+        recipe = PRETRAINERS[self.method].recipe
+        return recipe.rate * self.batch_size / recipe.batch if self.rate is None else self.rate
 
 
 @dataclass(frozen=True)
@@ -119,7 +144,7 @@ def pretrain(
 ) -> Pretrained:
     """Trains a network on a folder of pictures and writes its weights; stopped before, the same call goes on.
 
-    What it did is in a JSON file beside `out`; while it is not done, `out.part` has all of it.
+    What it did is in `out.json`; while it is not done, `out.part` has all of it.
 
     Args:
         settings: What to train, and how.
@@ -132,17 +157,20 @@ def pretrain(
         on_copy: Is told how many pictures are copied.
         on_step: Is told where the run stands.
     """
-    out = Path(out)
-    if not out.parent.is_dir():
-        raise BadInput(f"the folder of {out} does not exist: make it first")
-    with ranks.joined() as device:
-        if out.exists():
-            return _known(out, settings)
-        files = _files(PRETRAINERS[settings.method].labelled, Path(data))
+    out, data = Path(out), Path(data)
+    if not 1 <= workers <= _MOST_WORKERS:
+        raise BadInput(f"1 to {_MOST_WORKERS} workers cut crops, not {workers}")
+    files = _files(PRETRAINERS[settings.method].labelled, data)
+    identity = _identity(settings, data, [file for file, _ in files])
+    with ranks.joined() as device, _alone(out):
+        if _taken(out):
+            return _known(out, identity)
+        _check_batch(settings, len(files))
         questions = None if labelled is None else Questions(labelled_files(Path(labelled)), settings.image_size)
+        backbone = make_backbone(settings.backbone, 0, weights=settings.weights)
         folder = cache_folder() if cache is None else Path(cache)
         copies = _copied([file for file, _ in files], settings.image_size, folder, on_copy, workers)
-        backbone, job = _prepared(settings, dict(files), copies, out, device, workers)
+        job = _prepared(settings, backbone, dict(files), copies, device, workers, identity, _beside(out, "part"))
         job.questions, job.knn_every = questions, max(knn_every, 1)
         done = train(job, on_step)
         last = job.history[-1]
@@ -156,9 +184,70 @@ def pretrain(
             skipped=copies.skipped,
         )
         if done and ranks.rank() == 0:
-            _write(out, backbone, job, found)
+            _write(out, backbone, job, {"data": str(data), "settings": identity, **asdict(found)})
         ranks.wait()
         return found
+
+
+def _beside(out: Path, kind: str) -> Path:
+    """A file that belongs to `out`, whatever that is called."""
+    return out.with_name(f"{out.name}.{kind}")
+
+
+@contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """Keeps other processes from the same file, but for other ranks; says at once where nothing can be written."""
+    if ranks.rank() != 0:
+        yield
+        return
+    file = _beside(out, "lock")
+    with disk_errors(out):
+        lock = Lock(file, lambda pid: f"{out} is being made by process {pid}: wait for it or stop it")
+    try:
+        yield
+    finally:
+        file.unlink(missing_ok=True)
+        lock.release()
+
+
+def _taken(out: Path) -> bool:
+    """Whether the file is there; refuses where writing it would cost another file that is not ours."""
+    record = _beside(out, "json")
+    if not out.exists() and record.exists() and not _ours(record):
+        raise BadInput(f"{record} exists already, and would be written too: choose another name or move it")
+    return out.exists()
+
+
+def _ours(record: Path) -> bool:
+    try:
+        return {"settings", "history"} <= set(json.loads(record.read_text("utf-8")))
+    except (OSError, ValueError, TypeError):
+        return False
+
+
+def _identity(settings: Settings, folder: Path, files: Sequence[Path]) -> dict[str, Any]:
+    """What a run is, with what was left open filled in: pictures by names and sizes, a file of weights by content."""
+    digest = hashlib.sha256()
+    for file in files:
+        size = file.stat().st_size if file.exists() else -1
+        digest.update(f"{file.relative_to(folder)}\0{size}\0".encode("utf-8", "surrogateescape"))
+    named = settings.weights in (RANDOM, PUBLISHED) or not Path(settings.weights).is_file()
+    return {
+        **asdict(settings),
+        "epochs": settings.passes,
+        "rate": settings.highest_rate,
+        "pictures": digest.hexdigest(),
+        "start": None if named else sha256(Path(settings.weights)),
+    }
+
+
+def _check_batch(settings: Settings, pictures: int) -> None:
+    if pictures < settings.batch_size:
+        raise BadInput(
+            f"{pictures:,} pictures do not make a batch of {settings.batch_size}: give more, or a smaller batch size"
+        )
+    if settings.batch_size % ranks.count():
+        raise BadInput(f"a batch of {settings.batch_size} cannot be shared evenly by {ranks.count()} processes")
 
 
 def _files(labelled: bool, folder: Path) -> list[tuple[Path, str]]:
@@ -176,18 +265,21 @@ def _copied(files: list[Path], image_size: int, folder: Path, notice: Notice | N
 
 
 def _prepared(
-    settings: Settings, labels: Mapping[Path, str], copies: Copies, out: Path, device: torch.device, workers: int
-) -> tuple[Backbone, Job]:
-    """The network, and the run that trains it."""
+    settings: Settings,
+    backbone: Backbone,
+    labels: Mapping[Path, str],
+    copies: Copies,
+    device: torch.device,
+    workers: int,
+    identity: dict[str, Any],
+    checkpoint: Path,
+) -> Job:
+    """The run that trains the network."""
     kind = PRETRAINERS[settings.method]
-    if len(copies) < settings.batch_size:
-        raise BadInput(
-            f"{len(copies):,} pictures do not make a batch of {settings.batch_size}: give more, or a smaller batch size"
-        )
-    if settings.batch_size % ranks.count():
-        raise BadInput(f"a batch of {settings.batch_size} cannot be shared evenly by {ranks.count()} processes")
+    _check_batch(settings, len(copies))  # some may not be readable
     names = {label: index for index, label in enumerate(sorted({labels[file] for file in copies.files}))}
-    backbone = make_backbone(settings.backbone, 0, weights=settings.weights)
+    if kind.labelled and len(names) < 2:
+        raise BadInput(f"{settings.method} tells classes apart: give pictures of two or more")
     method = _method(settings, backbone, len(names)).to(device)
     optimizer = make_optimizer(method.parts(), kind.recipe)
     loader = Loader(
@@ -200,28 +292,23 @@ def _prepared(
         workers=workers,
     )
     steps = None if settings.passes is None else settings.passes * loader.epoch_steps
-    rate = kind.recipe.rate * settings.batch_size / kind.recipe.batch if settings.rate is None else settings.rate
-    return backbone, Job(
+    return Job(
         method=method,
         encoder=method.encoder,
         optimizer=optimizer,
         training=kind.recipe,
-        rate=rate,
+        rate=settings.highest_rate,
         loader=loader,
         course=Course(steps, settings.seconds),
-        settings={**asdict(settings), "pictures": len(copies)},
-        checkpoint=out.with_name(f"{out.name}.part"),
+        settings=identity,
+        checkpoint=checkpoint,
     )
 
 
 def _method(settings: Settings, backbone: Backbone, classes: int) -> Any:
     """The module, its own weights by the seed; torch's global generator is left as it was."""
     kind = PRETRAINERS[settings.method]
-    options = {**settings.options, "classes": classes} if kind.labelled else dict(settings.options)
-    ready = checked(f"method {settings.method}", kind, options)
-    for name, value in ready.items():
-        if isinstance(value, (int, float)) and value < (1 if isinstance(value, int) else 0):
-            raise BadInput(f"option '{name}' of method {settings.method} is too small: {value}")
+    ready = checked_options(settings.method, kind, settings.options) | ({"classes": classes} if kind.labelled else {})
     encoder = Encoder(backbone.top, backbone.features, backbone.scaling, BACKBONES[backbone.name].default_cut)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
@@ -231,22 +318,23 @@ def _method(settings: Settings, backbone: Backbone, classes: int) -> Any:
     return method
 
 
-def _write(out: Path, backbone: Backbone, job: Job, found: Pretrained) -> None:
+def _write(out: Path, backbone: Backbone, job: Job, facts: Mapping[str, Any]) -> None:
     """The weights, and beside them what was done; then the checkpoint goes."""
     backbone.top.cpu()
-    new = out.with_name(f"{out.name}.new")
-    save_checkpoint(backbone, new)
-    facts = {"settings": job.settings, "rate": job.rate, **asdict(found), **provenance()}
-    out.with_suffix(".json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
-    new.replace(out)
+    with torch.no_grad():
+        seen = job.encoder.eval().cpu()(torch.full((2, 3, job.loader.image_size, job.loader.image_size), 128.0))
+    if not seen.isfinite().all():
+        raise BadInput(diverged(job.checkpoint))
+    replace_file(_beside(out, "json"), json.dumps({**facts, **provenance()}, indent=1).encode())
+    replace_file(out, checkpoint_bytes(backbone))
     job.checkpoint.unlink(missing_ok=True)
 
 
-def _known(out: Path, settings: Settings) -> Pretrained:
+def _known(out: Path, identity: Mapping[str, Any]) -> Pretrained:
     """What was done before, if it was this."""
     try:
-        facts = json.loads(out.with_suffix(".json").read_text("utf-8"))
-        check_same(out, facts["settings"], asdict(settings))
+        facts = json.loads(_beside(out, "json").read_text("utf-8"))
+        check_same(out, facts["settings"], identity)
         history = tuple(Epoch(**epoch) for epoch in facts["history"])
         kept = {name: facts[name] for name in ("pictures", "epochs", "seconds", "warning")}
     except (OSError, ValueError, KeyError, TypeError) as error:

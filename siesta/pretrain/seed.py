@@ -72,6 +72,8 @@ class SEED(nn.Module):
         teacher_temperature: float = 0.01,
     ) -> None:
         super().__init__()
+        if queue < 1:
+            raise BadInput("SEED compares a picture with those in its queue: give it room for one or more")
         known = make_backbone(teacher, 0, weights=teacher_weights)
         self.encoder = encoder
         self.teacher = Encoder(known.top, known.features, known.scaling, early=0).requires_grad_(False).eval()

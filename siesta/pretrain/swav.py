@@ -41,12 +41,11 @@ def sinkhorn(scores: Tensor, epsilon: float, rounds: int) -> Tensor:
     Returns:
         (N, K): every row sums to one, every column to about N / K.
     """
-    plan = torch.exp((scores - scores.max()) / epsilon)
-    pictures, prototypes = plan.shape
+    plan = scores / epsilon  # in logarithms, which no epsilon is too small for
     for _ in range(rounds):
-        plan = plan / plan.sum(dim=0, keepdim=True).clamp_min(1e-30) / prototypes
-        plan = plan / plan.sum(dim=1, keepdim=True).clamp_min(1e-30) / pictures
-    return plan * pictures
+        plan = plan - plan.logsumexp(dim=0, keepdim=True)
+        plan = plan - plan.logsumexp(dim=1, keepdim=True)
+    return plan.exp()
 
 
 def swapped_loss(scores: Sequence[Tensor], targets: Sequence[Tensor], temperature: float) -> Tensor:

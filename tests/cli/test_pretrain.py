@@ -83,7 +83,7 @@ def test_ctrl_c_and_on(photos: Path, out: Path, monkeypatch: pytest.MonkeyPatch)
     assert first.exit_code == 130 and "Run it again to go on" in first.stdout
     assert out.with_name(f"{out.name}.part").exists() and not out.exists()
     other = pretrain(out, photos, "--lr", "0.3")
-    assert isinstance(other.exception, BadInput) and "was made with rate None, not 0.3" in str(other.exception)
+    assert isinstance(other.exception, BadInput) and "was made with rate 0.15, not 0.3" in str(other.exception)
     assert pretrain(out, photos).exit_code == 0 and len(steps) == 6
     assert pretrain(whole, photos).exit_code == 0
     assert out.read_bytes() == whole.read_bytes()
@@ -100,7 +100,13 @@ def test_random_keeps_the_bottom_of_a_file(photos: Path, out: Path) -> None:
     other = out.with_name("random.safetensors")
     arguments = ["pretrain", "random", "--backbone", TINY, "--weights", str(out), "--out", str(other)]
     done = CliRunner().invoke(app, arguments)
-    assert done.exit_code == 0 and "under a fresh top" in done.stdout
+    assert done.exit_code == 0 and "under a fresh top" in done.stdout and f"--backbone {TINY}" in done.stdout
+    again = CliRunner().invoke(app, arguments)
+    assert isinstance(again.exception, BadInput) and "exists already" in str(again.exception)
+    useless = CliRunner().invoke(app, [*arguments, "--data", "x", "--lr", "1"])
+    assert isinstance(useless.exception, BadInput) and "leave out --data, --lr" in str(useless.exception)
+    told = CliRunner().invoke(app, [*arguments[:-1], str(out.with_name("third.safetensors")), "--json"])
+    assert answer(told)["status"] == "made"
     trained, mixed, fresh = (make_backbone(TINY, weights=weights) for weights in (out, other, "random"))
     for part, same, different in (("bottom", trained, fresh), ("top", fresh, trained)):
         state = getattr(mixed, part).state_dict()
@@ -133,17 +139,21 @@ def test_the_papers_network_at_its_cut(photos: Path, out: Path) -> None:
     [
         (["--data", "nowhere"], "nowhere is not a folder"),
         (["--batch-size", "64"], "48 pictures do not make a batch of 64: give more, or a smaller batch size"),
-        (["--batch-size", "1"], "batch size is 2 or more, not 1"),
-        (["--epochs", "0"], "epochs is 1 or more, not 0"),
+        (["--batch-size", "1"], "batch size lies in 2..65536, not 1"),
+        (["--epochs", "0"], "epochs lies in 1..1000000000, not 0"),
         (["--seconds", "5"], "by epochs or by seconds, not by both"),
-        (["--image-size", "8"], "image size is 32 or more, not 8"),
+        (["--image-size", "8"], "image size lies in 32..1024, not 8"),
         (["--lr", "-1"], "rate must be above zero, not -1"),
         (["--backbone", "nobody"], "no backbone 'nobody'"),
         (["--weights", "nowhere"], "no file of weights at nowhere"),
         (["--set", "prototypes"], "'prototypes' sets nothing: write it like prototypes=300"),
         (["--set", "colour=3"], "method swav has no option 'colour': it has prototypes"),
         (["--set", "prototypes=many"], "option 'prototypes' of method swav is a whole number, not 'many'"),
-        (["--set", "prototypes=0"], "option 'prototypes' of method swav is too small: 0"),
+        (["--set", "prototypes=0"], "option 'prototypes' of method swav lies in 2..1e+06, not 0"),
+        (["--set", "epsilon=0"], "option 'epsilon' of method swav lies in 0.001..100, not 0"),
+        (["--seed", "99999999999999999999"], "seed lies in 0..9223372036854775807"),
+        (["--workers", "0"], "1 to 256 workers cut crops, not 0"),
+        (["--cache", "/proc/nowhere"], "the folder of /proc/nowhere does not exist"),
         (["--knn", "nowhere"], "nowhere is not a folder"),
         (["--out", "nowhere/x.safetensors"], "the folder of nowhere/x.safetensors does not exist"),
     ],

@@ -44,7 +44,7 @@ def test_two_are_one(runs: tuple[Path, Path], name: str) -> None:
 
 
 def test_a_whole_run_of_two(runs: tuple[Path, Path]) -> None:
-    ours, theirs = (json.loads((folder / "run.json").read_text("utf-8")) for folder in runs)
+    ours, theirs = (json.loads((folder / "run.safetensors.json").read_text("utf-8")) for folder in runs)
     assert theirs["pictures"] == ours["pictures"] == 96 and theirs["status"] == "trained"
     for own, their in zip(ours["history"], theirs["history"], strict=True):
         assert their["loss"] == (None if own["loss"] is None else pytest.approx(own["loss"], rel=1e-3))

@@ -41,6 +41,12 @@ def test_sinkhorn_sums() -> None:
     torch.testing.assert_close(after_three.sum(dim=1), torch.ones(24, dtype=torch.float64))
 
 
+@pytest.mark.parametrize("epsilon", [0.001, 0.03, 100.0])
+def test_sinkhorn_bears_any_epsilon(epsilon: float) -> None:
+    scores = torch.rand(16, 8, generator=torch.Generator().manual_seed(0)) * 2 - 1
+    assert torch.allclose(sinkhorn(scores, epsilon, 3).sum(dim=1), torch.ones(16), atol=1e-5)
+
+
 @pytest.mark.parametrize("value", [-1.0, 1.0])
 def test_sinkhorn_bears_the_largest_cosines(value: float) -> None:
     assert torch.allclose(sinkhorn(torch.full((4, 8), value), 0.03, 3), torch.full((4, 8), 1 / 8))
