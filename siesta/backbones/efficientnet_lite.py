@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from siesta.backbones.depthwise import conv2d
 from siesta.backbones.layers import InvertedResidual, Pool, batch_normed
 from siesta.backbones.recipe import FROZEN_NORM, Recipe
 from siesta.contracts import Scaling
@@ -41,10 +42,11 @@ class SameConv(nn.Conv2d):
     def _conv_forward(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         """(B, C, H, W) -> (B, C', ceil(H / stride), ceil(W / stride))."""
         if self.stride[0] == 1:
-            return F.conv2d(x, weight, bias, 1, self.kernel_size[0] // 2, 1, self.groups)
+            margin = self.kernel_size[0] // 2
+            return conv2d(x, weight, bias, (1, 1), (margin, margin), self.groups)
         rows, columns = (self._missing(length) for length in x.shape[-2:])
         x = F.pad(x, (columns // 2, columns - columns // 2, rows // 2, rows - rows // 2))
-        return F.conv2d(x, weight, bias, self.stride, 0, 1, self.groups)
+        return conv2d(x, weight, bias, self.stride, (0, 0), self.groups)  # type: ignore[arg-type]
 
     def _missing(self, length: int) -> int:
         kernel, stride = self.kernel_size[0], self.stride[0]

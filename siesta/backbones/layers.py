@@ -10,6 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from siesta.backbones.depthwise import Conv
+
 __all__ = [
     "ConvNorm",
     "Gelu",
@@ -34,7 +36,7 @@ def standardised(weight: Tensor) -> Tensor:
     return centred * (1 / (norm / math.sqrt(weight[0].numel() - 1) + 1e-5))
 
 
-class StandardConv(nn.Conv2d):
+class StandardConv(Conv):
     """A convolution with standardised filters."""
 
     def forward(self, x: Tensor) -> Tensor:
@@ -59,7 +61,7 @@ def batch_normed(
     *,
     eps: float = 1e-5,
     momentum: float = 0.1,
-    conv: type[nn.Conv2d] = nn.Conv2d,
+    conv: type[nn.Conv2d] = Conv,
 ) -> list[nn.Module]:
     """A convolution and batch norm."""
     convolution = conv(inputs, outputs, kernel, stride, kernel // 2, groups=groups, bias=False)

@@ -1,0 +1,73 @@
+"""Filters of one channel on small maps: the function and the gradients are torch's."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from siesta.backbones import depthwise, make_backbone
+from siesta.backbones.depthwise import Conv, conv2d
+
+Pair = tuple[int, int]
+
+
+def _torchs(x: Tensor, weight: Tensor, bias: Tensor | None, stride: Pair, padding: Pair, groups: int) -> Tensor:
+    return F.conv2d(x, weight, bias, stride, padding, 1, groups)
+
+
+FITTING = [
+    (kernel, side, padding)
+    for kernel in (5, 7)
+    for side in (1, 2, 3, 4, 6)
+    for padding in (kernel // 2, 0)
+    if side + 2 * padding >= kernel
+]
+
+
+@pytest.mark.parametrize(("kernel", "side", "padding"), FITTING)
+@pytest.mark.parametrize("stride", [1, 2, 3])
+@pytest.mark.parametrize("biased", [True, False])
+def test_gradients_are_torchs(kernel: int, side: int, padding: int, stride: int, biased: bool) -> None:
+    found = []
+    for function in (conv2d, _torchs):
+        generator = torch.Generator().manual_seed(0)
+        x = torch.randn(3, 8, side, side + (side == 3), generator=generator, dtype=torch.float64)
+        x = x.to(memory_format=torch.channels_last).requires_grad_()
+        weight = torch.randn(8, 1, kernel, kernel, generator=generator, dtype=torch.float64, requires_grad=True)
+        bias = torch.randn(8, generator=generator, dtype=torch.float64, requires_grad=True) if biased else None
+        out = function(x, weight, bias, (stride, stride), (padding, padding), 8)
+        (out * torch.linspace(-1, 1, out.numel(), dtype=out.dtype).view(out.shape)).sum().backward()  # type: ignore[no-untyped-call]
+        found.append([out.detach(), x.grad, weight.grad, None if bias is None else bias.grad])
+    for ours, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(ours, theirs)
+
+
+def _slow(x: Tensor, conv: Conv) -> bool:
+    assert isinstance(conv.padding, tuple)
+    return depthwise._slow(x, conv.weight, conv.stride, conv.padding)  # type: ignore[arg-type]
+
+
+def test_it_is_for_large_filters_of_one_channel_on_small_maps_that_learn() -> None:
+    small, large = (torch.rand(2, 8, side, side).to(memory_format=torch.channels_last) for side in (4, 5))
+    conv = Conv(8, 8, 5, padding=2, groups=8)
+    assert _slow(small, conv) and not _slow(large, conv)
+    assert not _slow(small.contiguous(), conv)
+    assert not _slow(small, Conv(8, 8, 3, padding=1, groups=8)) and not _slow(small, Conv(8, 8, 5, padding=2))
+    with torch.no_grad():
+        assert not _slow(small, conv)
+
+
+@pytest.mark.parametrize("name", ["efficientnet_lite0", "mobilenet_v3_large"])
+def test_networks_learn_the_same_with_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for filters in (5, 100):
+        monkeypatch.setattr(depthwise, "_LARGE_FILTER", filters)
+        backbone = make_backbone(name, weights="random")
+        top = backbone.top.double().eval()
+        latents = torch.rand(2, *backbone.latent_shape(64), generator=torch.Generator().manual_seed(0)).double()
+        top(latents.to(memory_format=torch.channels_last)).square().sum().backward()
+        found.append([weights.grad for weights in top.parameters()])
+    for ours, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(ours, theirs)
