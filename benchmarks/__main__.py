@@ -35,7 +35,7 @@ QUICK: Benches = {
     "policies": lambda: policies.run(samples=50_000),
     "pretrain": lambda: pretrain.run(sizes=(32,)),
     "service": lambda: service.run(image_size=64, seconds=6),
-    "sleep": lambda: sleep.run(image_size=64, networks=NETWORKS[:1]),
+    "sleep": lambda: sleep.run([(NETWORKS[0], 64)]),
     "store": lambda: store.run(sizes=(10_000, 50_000)),
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -18,9 +18,12 @@ __all__ = ["run"]
 BATCH, STEPS, CLASSES = 64, 8, 20
 
 
-def run(image_size: int = 224, networks: tuple[str, ...] = NETWORKS) -> Iterator[Row]:
-    """Updates a second of both, and their ratio, for each network."""
-    for name in networks:
+CASES = (*((name, 224) for name in NETWORKS), (NETWORKS[0], 112))
+
+
+def run(cases: Sequence[tuple[str, int]] = CASES) -> Iterator[Row]:
+    """Updates a second of both, and their ratio, for each network and image size."""
+    for name, image_size in cases:
         learner = learner_of(name, image_size)
         labels = [f"class {index % CLASSES}" for index in range(2 * CLASSES)]
         learner.learn_many(noise(len(labels), image_size), labels)
