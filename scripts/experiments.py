@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cache, partial
 
+import numpy as np
+
 from scripts.measured import ROOT, table
 from siesta.experiment.metrics import Spread
 from siesta.experiment.report.differences import between_orders
@@ -16,7 +18,7 @@ from siesta.experiment.report.paper import printed_beside
 from siesta.experiment.report.runs import KS, Run, read_results
 from siesta.methods import METHODS
 
-__all__ = ["class_means", "full", "headline", "headline_figure", "search", "small", "what_is_chosen"]
+__all__ = ["by_arrival", "class_means", "full", "headline", "headline_figure", "search", "small", "what_is_chosen"]
 
 _FULL, _SMALL = "cub200/cub200", "cub200/cub200_small"
 _COSTS = ["gains of sleeps, top-1", "updates", "MB", "TFLOPs"]
@@ -97,6 +99,21 @@ def headline_figure() -> bytes:
     """The same step by step, top-1, as SVG."""
     top1, _ = curves_figure("cub200", "class_incremental", comparison_of(_FULL).orders["class_incremental"]).panels
     return standalone(top1, "svg")
+
+
+def by_arrival() -> str:
+    """The end of the paper's protocol, top-1, over the classes of each step; over the same classes in iid order."""
+    orders = comparison_of(_FULL).orders
+    steps = orders["class_incremental"][0].first.steps
+    body = []
+    for order, groups in orders.items():
+        for group in groups:
+            after = group.first.steps[-1].after
+            parts = (np.isin(after.truth, list(step.new)) for step in steps)
+            cells = [f"{100 * (after.top[part, 0] == after.truth[part]).mean():.1f}" for part in parts]
+            body.append([group.label, order, *cells])
+    names = [f"classes of step {number}" for number in range(1, len(steps) + 1)]
+    return table(["method", "order", *names], body)
 
 
 def full() -> str:

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from scripts.experiments import class_means, full, headline, headline_figure, search, small
+from scripts.experiments import by_arrival, class_means, full, headline, headline_figure, search, small
 from scripts.measured import ROOT, bench, birds, demo, headlines, rows_of, unknown
 from scripts.ssl import chain, pretraining
 from siesta.demo import Step, draw
@@ -19,7 +19,13 @@ SECTIONS: dict[str, dict[str, Callable[[], str]]] = {
     "docs/performance.md": {"bench": bench},
     "docs/pretraining.md": {"pretraining": pretraining, "chain": chain},
     "docs/reliability.md": {"unknown": unknown},
-    "docs/results.md": {"class_means": class_means, "search": search, "full": full, "small": small},
+    "docs/results.md": {
+        "class_means": class_means,
+        "search": search,
+        "full": full,
+        "by_arrival": by_arrival,
+        "small": small,
+    },
 }
 
 
