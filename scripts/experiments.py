@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from functools import cache, partial
 
@@ -18,7 +19,17 @@ from siesta.experiment.report.paper import printed_beside
 from siesta.experiment.report.runs import KS, Run, read_results
 from siesta.methods import METHODS
 
-__all__ = ["by_arrival", "class_means", "full", "headline", "headline_figure", "search", "small", "what_is_chosen"]
+__all__ = [
+    "by_arrival",
+    "class_means",
+    "full",
+    "headline",
+    "headline_figure",
+    "search",
+    "small",
+    "study",
+    "what_is_chosen",
+]
 
 _FULL, _SMALL = "cub200/cub200", "cub200/cub200_small"
 _COSTS = ["gains of sleeps, top-1", "updates", "MB", "TFLOPs"]
@@ -124,6 +135,24 @@ def full() -> str:
 def small() -> str:
     """The small protocol on all orders."""
     return _by_order(comparison_of(_SMALL))
+
+
+def study(name: str, **of_small: str) -> str:
+    """Variants of SIESTA on the small protocol, beside methods of the protocol itself under other names."""
+    if not (ROOT / "results" / "cub200" / name).exists():
+        return f"Not measured yet: `siesta run configs/studies/{name}.toml --set data.path=CUB_200_2011`."
+    own = [group for groups in comparison_of(f"cub200/{name}").orders.values() for group in groups]
+    small = comparison_of(_SMALL).orders["class_incremental"]
+    rows = [(of_small[group.label], group) for group in small if group.label in of_small]
+    rows += [(group.label if group.order == "class_incremental" else group.order, group) for group in own]
+    body = [[label, str(len(group.runs)), *_accuracies(group), _gains(group), *_costs(group)] for label, group in rows]
+    header = ["", "seeds", "top-1 mu / alpha", "top-5 mu / alpha", *_COSTS]
+    return f"{table(header, sorted(body, key=_natural))}\n\n{_note(own)}"
+
+
+def _natural(row: list[str]) -> list[tuple[int, str]]:
+    """Names in order, their numbers as numbers."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", row[0])]
 
 
 def _by_order(comparison: Comparison) -> str:

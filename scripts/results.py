@@ -7,12 +7,21 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
-from scripts.experiments import by_arrival, class_means, full, headline, headline_figure, search, small
+from scripts.experiments import by_arrival, class_means, full, headline, headline_figure, search, small, study
 from scripts.measured import ROOT, bench, birds, demo, headlines, rows_of, unknown
 from scripts.ssl import chain, pretraining
 from siesta.demo import Step, draw
+
+STUDIES = {
+    "policies": {"siesta": "balanced_uniform", "siesta_uniform": "uniform"},
+    "sleep_length": {"siesta": "updates_4800"},
+    "sleep_frequency": {"siesta": "every_50"},
+    "memory": {"siesta": "samples_5994"},
+    "batch_size": {"siesta": "batch_32"},
+}
 
 SECTIONS: dict[str, dict[str, Callable[[], str]]] = {
     "README.md": {"demo": demo, "birds": birds, "headline": headline, "headlines": headlines},
@@ -20,6 +29,7 @@ SECTIONS: dict[str, dict[str, Callable[[], str]]] = {
     "docs/pretraining.md": {"pretraining": pretraining, "chain": chain},
     "docs/reliability.md": {"unknown": unknown},
     "docs/results.md": {
+        **{name: partial(study, name, **of_small) for name, of_small in STUDIES.items()},
         "class_means": class_means,
         "search": search,
         "full": full,

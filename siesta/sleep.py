@@ -7,8 +7,10 @@ statistics are frozen (their affine parts learn) and dropout is this loop's own,
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,12 +22,14 @@ from siesta.batch import Batch
 from siesta.budget import Budget, Clock, make_schedule
 from siesta.contracts import Augmentation, Ids, Memory, OnProgress, SleepDefaults
 from siesta.errors import BadInput
+from siesta.halfway import load_run, save_run
 from siesta.head import Head, cosine_logits
 from siesta.heap import freed_memory_kept
 
 __all__ = [
     "OPTIMIZERS",
     "CosineOutput",
+    "Halfway",
     "Load",
     "Rehearsal",
     "SleepSettings",
@@ -185,18 +189,18 @@ class Recollection:
     """
 
     def __init__(self, head: Head, device: torch.device) -> None:
-        self._totals = (head.taught()[:, None] * head.weights()).to(device)
+        self.totals = (head.taught()[:, None] * head.weights()).to(device)
 
     def add(self, features: Tensor, batch: Batch, share: float) -> None:
         """Takes z (B, D) of a batch, seen just before a step at `share` of the maximal rate."""
         rows = batch.pure_rows()
         if rows is not None:
-            self._totals.index_add_(0, rows, features)
-        self._totals.mul_(1 - _FADE * share)
+            self.totals.index_add_(0, rows, features)
+        self.totals.mul_(1 - _FADE * share)
 
     def blend(self, vectors: Tensor, mean_share: float) -> Tensor:
         """Directions between trained vectors (K, D) and means."""
-        return (1 - mean_share) * F.normalize(vectors) + mean_share * F.normalize(self._totals)
+        return (1 - mean_share) * F.normalize(vectors) + mean_share * F.normalize(self.totals)
 
 
 @dataclass(frozen=True)
@@ -218,6 +222,58 @@ class Rehearsal:
     interrupted: bool
 
 
+class Halfway:
+    """A file in which a long rehearsal is kept, so that after a kill the same call goes on and ends the same.
+
+    It is written every few minutes. What was learned before is not learned again, but gone through once more: so all
+    random streams are where they were.
+
+    Attributes:
+        seconds: Spent by those who went before.
+    """
+
+    def __init__(self, path: Path, settings: Mapping[str, Any], every: float = 120.0) -> None:
+        """Takes a file to write, and what makes this rehearsal this one: that of another is passed over."""
+        self._path, self._settings, self._every = path, settings, every
+        self.seconds, self._written = 0.0, time.monotonic()
+        self._start = self._written
+
+    def load(self, learning: _Learning) -> list[float]:
+        """Brings what learns to where it was, if it ever got anywhere; returns the losses so far."""
+        if not self._path.exists():
+            return []
+        try:
+            state, others = load_run(self._path, learning.module, learning.optimizer, self._settings)
+        except BadInput:
+            return []
+        learning.recollection.totals.copy_(others["totals"])
+        learning.noise.set_state(others["noise"])
+        self.seconds = state["seconds"]
+        losses: list[float] = state["losses"]
+        return losses
+
+    def note(self, learning: _Learning, done: Sequence[tuple[Ids, int, float]]) -> None:
+        """Writes it, if it is time to."""
+        now = time.monotonic()
+        if now - self._written < self._every:
+            return
+        losses = [loss for *_, loss in done]
+        others = {"totals": learning.recollection.totals, "noise": learning.noise.get_state()}
+        state = {"settings": self._settings, "losses": losses, "seconds": self.seconds + now - self._start}
+        save_run(self._path, learning.module, learning.optimizer, state, others)
+        self._written = time.monotonic()
+
+
+@dataclass(frozen=True)
+class _Learning:
+    """All that changes from step to step, but for what is drawn."""
+
+    module: nn.ModuleDict
+    optimizer: torch.optim.Optimizer
+    recollection: Recollection
+    noise: torch.Generator
+
+
 @freed_memory_kept()
 def rehearse(
     top: nn.Sequential,
@@ -228,11 +284,13 @@ def rehearse(
     settings: SleepSettings,
     on_progress: OnProgress | None = None,
     augment: Augmentation | None = None,
+    halfway: Halfway | None = None,
 ) -> Rehearsal:
     """Trains `top` in place, and a copy of `head`, on the picked samples until the budget is spent.
 
     With `augment` a step takes two batches of picks and mixes them into one; a mixed pair is one update. A
-    KeyboardInterrupt, or `on_progress` returning True, ends it early with what was learned so far.
+    KeyboardInterrupt, or `on_progress` returning True, ends it early with what was learned so far. With `halfway` a
+    budget of updates is resumed after a kill.
     """
     clock = Clock(budget, settings.batch_size, make_schedule(settings.schedule))
     top.eval()
@@ -243,6 +301,8 @@ def rehearse(
     taken = 1 if augment is None else 2  # samples an update
     done: list[tuple[Ids, int, float]] = []  # ids, updates, loss
     recollection = Recollection(head, device)
+    learning = _Learning(nn.ModuleDict({"top": top, "output": output}), optimizer, recollection, noise)
+    learned = [] if halfway is None else halfway.load(learning)
     latents: Tensor | None = None
     interrupted = False
     try:
@@ -255,11 +315,16 @@ def rehearse(
             for group in optimizer.param_groups:
                 group["lr"] = group["rate"] * share
             batch = Batch.of(latents, rows, augment, mixing)
-            loss, features = train_step(top, output, optimizer, batch, settings.dropout, noise)
-            if not math.isfinite(loss):
-                raise BadInput(_DIVERGED)
-            recollection.add(features, batch, share)
+            if len(done) < len(learned):
+                loss = learned[len(done)]
+            else:
+                loss, features = train_step(top, output, optimizer, batch, settings.dropout, noise)
+                if not math.isfinite(loss):
+                    raise BadInput(_DIVERGED)
+                recollection.add(features, batch, share)
             done.append((ids, len(batch.rows), loss))
+            if halfway is not None and len(done) > len(learned):
+                halfway.note(learning, done)
             clock.tick(len(batch.rows), len(picked) // taken)
             if on_progress and on_progress(clock.progress(loss, settings.rate * share)):
                 interrupted = not clock.over()

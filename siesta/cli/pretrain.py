@@ -107,7 +107,7 @@ def _random(backbone: str, weights: str, out: Path, as_json: bool, useless: Mapp
     from siesta.backbones import checkpoint_bytes
     from siesta.errors import BadInput
     from siesta.pretrain import random_top, ranks
-    from siesta.pretrain.checkpoint import replace_file
+    from siesta.store.files import replace_file
 
     given = [name for name, value in useless.items() if value is not None]
     if given:

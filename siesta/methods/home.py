@@ -24,7 +24,7 @@ from siesta.learner import Siesta
 from siesta.pipeline import Pipeline
 from siesta.store import Store, clean_label
 
-__all__ = ["Home", "chunks"]
+__all__ = ["Home", "chunks", "halfway_file"]
 
 _AT_ONCE = 32  # samples that go through the network together where it does not learn
 
@@ -162,6 +162,11 @@ class Home:
             "means": means,
         }
         return self.counter.resources(parameters=weights, bytes=parts)
+
+
+def halfway_file(folder: Path) -> Path:
+    """Where a method may keep a step that is on its way: beside its folder, which goes back to the last whole step."""
+    return folder.with_name(f"{folder.name}.halfway")
 
 
 def chunks(samples: int) -> Iterator[slice]:

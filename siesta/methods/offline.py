@@ -21,10 +21,10 @@ from siesta.contracts import Augmentation, Codes, Ids, Memory, OnProgress, Resou
 from siesta.errors import BadInput
 from siesta.head import Head
 from siesta.methods.crops import random_crop, random_flip
-from siesta.methods.home import Home, chunks
+from siesta.methods.home import Home, chunks, halfway_file
 from siesta.methods.settings import MethodSettings
 from siesta.policies import Uniform
-from siesta.sleep import Load, SleepSettings, rehearse, rows_of_samples
+from siesta.sleep import Halfway, Load, SleepSettings, rehearse, rows_of_samples
 from siesta.store import NewSample
 
 __all__ = ["Offline", "OfflineSettings", "OfflineWhole"]
@@ -82,6 +82,7 @@ class Offline:
 
     def __init__(self, folder: Path, settings: OfflineSettings, seed: int) -> None:
         self._settings, self._seed = settings, seed
+        self._halfway = halfway_file(folder)
         self._home = Home(folder, self.codec)
         self._start = {name: some.clone() for name, some in self._home.pipeline.backbone.top.state_dict().items()}
         self._loaded = self._start
@@ -121,11 +122,15 @@ class Offline:
         head, rng = home.head(), np.random.default_rng((self._seed, _TRAIN, home.seen))
         budget = Budget.of(updates=self._settings.epochs * len(memory.ids))
         picks, settings = Uniform().picks(memory, rng), self._sleep_settings(int(rng.integers(2**63)))
+        halfway = Halfway(
+            self._halfway, {**self._settings.model_dump(), "seed": self._seed, "samples": len(memory.ids)}
+        )
         with home.counter.timed("sleep"):
             load, network, mix = self._loader(memory, head, rng), with_frozen_norms(top), self._mixing()
-            result = rehearse(network, head, picks, load, budget, settings, on_progress, mix)
+            result = rehearse(network, head, picks, load, budget, settings, on_progress, mix, halfway)
         if result.interrupted:
             raise KeyboardInterrupt
+        home.counter.add_seconds("sleep", halfway.seconds)
         self._trained, self._head = dict(top.state_dict()), result.head
         home.trained("sleep", result.updates)
 
@@ -178,7 +183,7 @@ class Offline:
         return self._home.resources(buffer=True, copies=1, means=means)
 
     def save(self) -> None:
-        """Puts what was trained into the folder; samples are there already."""
+        """Puts what was trained into the folder, once for all; samples are there already."""
         head = {} if self._head is None else self._head.state()
         self._home.save(
             {
@@ -186,6 +191,7 @@ class Offline:
                 **{f"head.{name}": some for name, some in head.items()},
             }
         )
+        self._halfway.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Lets go of the files."""

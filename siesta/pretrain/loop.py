@@ -13,9 +13,9 @@ from typing import Any
 from torch import nn
 
 from siesta.errors import BadInput
+from siesta.halfway import load_run, save_run
 from siesta.heap import freed_memory_kept
 from siesta.pretrain import ranks
-from siesta.pretrain.checkpoint import load_run, save_run
 from siesta.pretrain.contract import Outcome, Training, Views
 from siesta.pretrain.course import Course, stoppable
 from siesta.pretrain.encoder import Encoder
@@ -111,7 +111,7 @@ class Job:
         """Goes on from the checkpoint, if there is one; returns the sums of the epoch that was under way."""
         if not self.checkpoint.exists():
             return _Sums()
-        state = load_run(self.checkpoint, self.method, self.optimizer, self.settings)
+        state, _ = load_run(self.checkpoint, self.method, self.optimizer, self.settings)
         self.course.step, self.course.seconds = state["step"], state["seconds"]
         self.history = [Epoch(**epoch) for epoch in state["history"]]
         return _Sums(**state["current"])

@@ -26,8 +26,7 @@ from PIL import Image
 
 from siesta.errors import BadInput, Busy, Damaged, DiskRefused
 from siesta.images import opened
-from siesta.pretrain.checkpoint import replace_file
-from siesta.store.files import Lock, disk_errors
+from siesta.store.files import Lock, disk_errors, replace_file
 
 __all__ = ["Copies", "cache_folder", "copied"]
 

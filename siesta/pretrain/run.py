@@ -26,8 +26,8 @@ from siesta.backbones import (
 from siesta.contracts import Backbone
 from siesta.data import labelled_files, picture_files
 from siesta.errors import BadInput
+from siesta.halfway import check_same
 from siesta.pretrain import PRETRAINERS, ranks
-from siesta.pretrain.checkpoint import check_same, replace_file
 from siesta.pretrain.course import Course
 from siesta.pretrain.encoder import Encoder
 from siesta.pretrain.knn import Questions
@@ -38,7 +38,7 @@ from siesta.pretrain.options import checked_options
 from siesta.pretrain.pictures import Copies, Notice, cache_folder, copied
 from siesta.pretrain.watch import collapse
 from siesta.provenance import provenance
-from siesta.store.files import Lock, disk_errors, sha256
+from siesta.store.files import Lock, disk_errors, replace_file, sha256
 
 __all__ = ["EPOCHS", "Pretrained", "Settings", "pretrain"]
 

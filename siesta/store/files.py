@@ -25,6 +25,7 @@ __all__ = [
     "name_vouched",
     "read_tensors",
     "read_vouched",
+    "replace_file",
     "replace_folder",
     "sha256",
     "sync_folder",
@@ -64,6 +65,20 @@ def write_tensors(path: Path, tensors: Tensors) -> str:
         file.flush()
         os.fsync(file.fileno())
     return hashlib.sha256(data).hexdigest()
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Writes a file whole or not at all; what was there before stays until then."""
+    new = path.with_name(f"{path.name}.new")
+    with disk_errors(path):
+        try:
+            with new.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            new.replace(path)
+        finally:
+            new.unlink(missing_ok=True)
 
 
 def sha256(path: Path) -> str:

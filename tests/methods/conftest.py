@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 from pathlib import Path
 
@@ -30,13 +31,14 @@ class Start:
     def __init__(self, folder: Path, codec: str) -> None:
         self.codec, self._template, self._copies = codec, folder / f"{codec}.siesta", folder / "copies"
         self._copies.mkdir(exist_ok=True)
+        self._numbers = itertools.count()
         memory = "20KB" if codec == "opq" else "1MB"
         with Siesta.create(self._template, codec=codec, image_size=32, memory=memory) as learner:
             self._pipeline = learner.pipeline
 
     def folder(self, base: Lesson | None = None) -> Path:
         """A fresh copy; with `base` it has learned and slept on something already."""
-        copy = self._copies / f"{self.codec}{len(list(self._copies.iterdir()))}"
+        copy = self._copies / f"{self.codec}{next(self._numbers)}"
         shutil.copytree(self._template, copy)
         if base is not None:
             with Siesta.open(copy) as learner:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -12,10 +14,11 @@ import torch
 
 from siesta import Siesta
 from siesta.budget import SCHEDULES
-from siesta.contracts import Codes, Ids
+from siesta.contracts import Codes, Ids, Progress
 from siesta.errors import BadInput
+from siesta.methods.home import halfway_file
 from siesta.methods.offline import Offline, OfflineSettings, OfflineWhole
-from siesta.sleep import OPTIMIZERS
+from siesta.sleep import OPTIMIZERS, Halfway, train_step
 from tests.methods.conftest import Start
 
 
@@ -188,3 +191,70 @@ def test_augmented_it_takes_as_many_updates_and_learns_otherwise(
     name = next(name for name in plain._trained if name.endswith("weight"))
     assert not torch.equal(plain._trained[name], other._trained[name])
     assert torch.equal(other._trained[name], again._trained[name])
+
+
+@pytest.mark.parametrize("optimizer", get_args(OfflineSettings.model_fields["optimizer"].annotation))
+@pytest.mark.parametrize("augment", [None, "mixup_cutmix", "crop_flip"])
+def test_killed_in_training_it_goes_on_and_ends_the_same(
+    starts: dict[str, Start], optimizer: str, augment: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("siesta.methods.offline.Halfway", partial(Halfway, every=0.0))
+    some, rate = starts["opq"], 0.01 if optimizer == "sgd" else 0.001
+    codes, labels = some.lesson([0, 1, 2, 0, 1, 2, 0, 1])
+    how: dict[str, Any] = {"optimizer": optimizer, "augment": augment, "rate": rate}
+    whole = make(some.folder(), **how)
+    whole.learn_many(codes, labels)
+    whole.sleep()
+    place = some.folder()
+
+    def killed(progress: Progress) -> None:
+        if progress.fraction >= at:
+            raise RuntimeError("killed")
+
+    for at in (0.25, 0.75):
+        folder = some.folder()  # as the harness lays it out: back at the last whole step
+        if at == 0.75:
+            halfway_file(place).rename(halfway_file(folder))
+        method, place = make(folder, **how), folder
+        method.learn_many(codes, labels)
+        with pytest.raises(RuntimeError, match="killed"):
+            method.sleep(killed)
+        assert halfway_file(folder).exists()
+    last = some.folder()
+    halfway_file(place).rename(halfway_file(last))
+    trained: list[int] = []
+    monkeypatch.setattr("siesta.sleep.train_step", _counted(trained))
+    method = make(last, **how)
+    method.learn_many(codes, labels)
+    method.sleep()
+    assert len(trained) == 1  # of four steps
+    assert all(torch.equal(whole._trained[name], method._trained[name]) for name in whole._trained)
+    assert method.predict_many(codes) == whole.predict_many(codes)
+    assert method.resources().updates == whole.resources().updates
+    method.save()
+    assert not halfway_file(last).exists()
+
+
+def _counted(calls: list[int]) -> Callable[..., Any]:
+    def step(*arguments: Any) -> Any:
+        calls.append(1)
+        return train_step(*arguments)
+
+    return step
+
+
+def test_training_of_other_samples_is_not_gone_on_with(
+    starts: dict[str, Start], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("siesta.methods.offline.Halfway", partial(Halfway, every=0.0))
+    some = starts["opq"]
+    codes, labels = some.lesson([0, 1, 2, 0, 1, 2])
+    method, fresh = make(some.folder()), make(some.folder())
+    method.learn_many(codes[:4], labels[:4])
+    method.sleep()
+    method.learn_many(codes[4:], labels[4:])
+    method.sleep()
+    for part in (slice(0, 4), slice(4, 6)):
+        fresh.learn_many(codes[part], labels[part])
+    fresh.sleep()
+    assert all(torch.equal(fresh._trained[name], method._trained[name]) for name in fresh._trained)
