@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest, chi2
 
@@ -127,6 +127,7 @@ def test_without_statsmodels_one_sentence_says_what_to_install(monkeypatch: pyte
         mcnemar(*two_runs(1, 2, 3, 4))
 
 
+@settings(max_examples=25)  # statsmodels collects garbage at each call, which takes long
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
 def test_holm_against_its_definition(values: list[float]) -> None:
     """The smallest p times n, the next times n - 1, ...; never below one before it, never above one."""
