@@ -21,7 +21,7 @@ import pytest
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
-SECONDS = 30  # that a page is given for anything: the machine may be busy
+SECONDS = 120  # a sleep gives way to everything else, on a busy machine for long
 
 OpenPage = Callable[..., "Page"]
 

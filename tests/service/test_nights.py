@@ -26,7 +26,7 @@ def test_a_sleep_is_followed_while_it_answers_and_its_weights_are_taken_over(cli
         first = [next(events), next(events)]
         assert any(isinstance(event, SleepShape) for event in first)
         begun = client.sleep(updates=512)
-        assert begun.running and begun.progress is not None
+        assert begun.running
         with pytest.raises(Refused, match=r"colours.siesta is asleep already") as caught:
             client.sleep(seconds=1)
         assert caught.value.status == 409
