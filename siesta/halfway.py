@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from torch import Tensor, nn
 from siesta.errors import BadInput, Damaged
 from siesta.store.files import replace_file
 
-__all__ = ["check_same", "load_run", "save_run"]
+__all__ = ["Halfway", "Learning", "check_same", "load_run", "save_run"]
 
 _STATE = "state"
 _HASHED = {"pictures": "other pictures", "start": "other weights to start from"}  # settings that are only hashes
@@ -67,6 +69,57 @@ def check_same(path: Path, made: Mapping[str, Any], asked: Mapping[str, Any]) ->
             raise BadInput(
                 f"{path} was made with {_HASHED.get(name, words)}: give the same, remove it, or choose another name"
             )
+
+
+@dataclass(frozen=True)
+class Learning:
+    """All that changes from step to step, but for what is drawn; the tensors are changed in place."""
+
+    module: nn.Module
+    optimizer: torch.optim.Optimizer
+    totals: Tensor
+    noise: torch.Generator
+
+
+class Halfway:
+    """A file in which a long rehearsal is kept, so that after a kill the same call goes on and ends the same.
+
+    It is written every few minutes. What was learned before is not learned again, but gone through once more: so all
+    random streams are where they were.
+
+    Attributes:
+        seconds: Spent by those who went before.
+    """
+
+    def __init__(self, path: Path, settings: Mapping[str, Any], every: float = 120.0) -> None:
+        """Takes a file to write, and what makes this rehearsal this one: that of another is passed over."""
+        self._path, self._settings, self._every = path, settings, every
+        self.seconds, self._written = 0.0, time.monotonic()
+        self._start = self._written
+
+    def load(self, learning: Learning) -> list[float]:
+        """Brings what learns to where it was, if it ever got anywhere; returns the losses so far."""
+        if not self._path.exists():
+            return []
+        try:
+            state, others = load_run(self._path, learning.module, learning.optimizer, self._settings)
+        except BadInput:
+            return []
+        learning.totals.copy_(others["totals"])
+        learning.noise.set_state(others["noise"])
+        self.seconds = state["seconds"]
+        losses: list[float] = state["losses"]
+        return losses
+
+    def note(self, learning: Learning, losses: Iterable[float]) -> None:
+        """Writes it, if it is time to."""
+        now = time.monotonic()
+        if now - self._written < self._every:
+            return
+        others = {"totals": learning.totals, "noise": learning.noise.get_state()}
+        state = {"settings": self._settings, "losses": list(losses), "seconds": self.seconds + now - self._start}
+        save_run(self._path, learning.module, learning.optimizer, state, others)
+        self._written = time.monotonic()
 
 
 def _part(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -7,10 +7,8 @@ statistics are frozen (their affine parts learn) and dropout is this loop's own,
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,14 +20,13 @@ from siesta.batch import Batch
 from siesta.budget import Budget, Clock, make_schedule
 from siesta.contracts import Augmentation, Ids, Memory, OnProgress, SleepDefaults
 from siesta.errors import BadInput
-from siesta.halfway import load_run, save_run
+from siesta.halfway import Halfway, Learning
 from siesta.head import Head, cosine_logits
 from siesta.heap import freed_memory_kept
 
 __all__ = [
     "OPTIMIZERS",
     "CosineOutput",
-    "Halfway",
     "Load",
     "Rehearsal",
     "SleepSettings",
@@ -222,58 +219,6 @@ class Rehearsal:
     interrupted: bool
 
 
-class Halfway:
-    """A file in which a long rehearsal is kept, so that after a kill the same call goes on and ends the same.
-
-    It is written every few minutes. What was learned before is not learned again, but gone through once more: so all
-    random streams are where they were.
-
-    Attributes:
-        seconds: Spent by those who went before.
-    """
-
-    def __init__(self, path: Path, settings: Mapping[str, Any], every: float = 120.0) -> None:
-        """Takes a file to write, and what makes this rehearsal this one: that of another is passed over."""
-        self._path, self._settings, self._every = path, settings, every
-        self.seconds, self._written = 0.0, time.monotonic()
-        self._start = self._written
-
-    def load(self, learning: _Learning) -> list[float]:
-        """Brings what learns to where it was, if it ever got anywhere; returns the losses so far."""
-        if not self._path.exists():
-            return []
-        try:
-            state, others = load_run(self._path, learning.module, learning.optimizer, self._settings)
-        except BadInput:
-            return []
-        learning.recollection.totals.copy_(others["totals"])
-        learning.noise.set_state(others["noise"])
-        self.seconds = state["seconds"]
-        losses: list[float] = state["losses"]
-        return losses
-
-    def note(self, learning: _Learning, done: Sequence[tuple[Ids, int, float]]) -> None:
-        """Writes it, if it is time to."""
-        now = time.monotonic()
-        if now - self._written < self._every:
-            return
-        losses = [loss for *_, loss in done]
-        others = {"totals": learning.recollection.totals, "noise": learning.noise.get_state()}
-        state = {"settings": self._settings, "losses": losses, "seconds": self.seconds + now - self._start}
-        save_run(self._path, learning.module, learning.optimizer, state, others)
-        self._written = time.monotonic()
-
-
-@dataclass(frozen=True)
-class _Learning:
-    """All that changes from step to step, but for what is drawn."""
-
-    module: nn.ModuleDict
-    optimizer: torch.optim.Optimizer
-    recollection: Recollection
-    noise: torch.Generator
-
-
 @freed_memory_kept()
 def rehearse(
     top: nn.Sequential,
@@ -301,7 +246,7 @@ def rehearse(
     taken = 1 if augment is None else 2  # samples an update
     done: list[tuple[Ids, int, float]] = []  # ids, updates, loss
     recollection = Recollection(head, device)
-    learning = _Learning(nn.ModuleDict({"top": top, "output": output}), optimizer, recollection, noise)
+    learning = Learning(nn.ModuleDict({"top": top, "output": output}), optimizer, recollection.totals, noise)
     learned = [] if halfway is None else halfway.load(learning)
     latents: Tensor | None = None
     interrupted = False
@@ -324,7 +269,7 @@ def rehearse(
                 recollection.add(features, batch, share)
             done.append((ids, len(batch.rows), loss))
             if halfway is not None and len(done) > len(learned):
-                halfway.note(learning, done)
+                halfway.note(learning, (loss for *_, loss in done))
             clock.tick(len(batch.rows), len(picked) // taken)
             if on_progress and on_progress(clock.progress(loss, settings.rate * share)):
                 interrupted = not clock.over()

@@ -19,12 +19,13 @@ from siesta.backbones.frozen_norm import with_frozen_norms
 from siesta.budget import Budget
 from siesta.contracts import Augmentation, Codes, Ids, Memory, OnProgress, Resources
 from siesta.errors import BadInput
+from siesta.halfway import Halfway
 from siesta.head import Head
 from siesta.methods.crops import random_crop, random_flip
 from siesta.methods.home import Home, chunks, halfway_file
 from siesta.methods.settings import MethodSettings
 from siesta.policies import Uniform
-from siesta.sleep import Halfway, Load, SleepSettings, rehearse, rows_of_samples
+from siesta.sleep import Load, SleepSettings, rehearse, rows_of_samples
 from siesta.store import NewSample
 
 __all__ = ["Offline", "OfflineSettings", "OfflineWhole"]

@@ -16,9 +16,10 @@ from siesta import Siesta
 from siesta.budget import SCHEDULES
 from siesta.contracts import Codes, Ids, Progress
 from siesta.errors import BadInput
+from siesta.halfway import Halfway
 from siesta.methods.home import halfway_file
 from siesta.methods.offline import Offline, OfflineSettings, OfflineWhole
-from siesta.sleep import OPTIMIZERS, Halfway, train_step
+from siesta.sleep import OPTIMIZERS, train_step
 from tests.methods.conftest import Start
 
 
