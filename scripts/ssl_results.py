@@ -32,7 +32,8 @@ from siesta.folders import ask, score, teach
 from siesta.learner import Siesta
 from siesta.pretrain import PRETRAINERS, random_top
 from siesta.pretrain.loop import Standing
-from siesta.pretrain.run import Settings, pretrain
+from siesta.pretrain.run import pretrain
+from siesta.pretrain.settings import Settings
 from siesta.provenance import provenance
 
 RESULTS = Path(__file__).parent.parent / "results" / "ssl"

@@ -14,7 +14,7 @@ from siesta.cli.output import DONE_IN_PART, INTERRUPTED, console, errors, print_
 
 if TYPE_CHECKING:
     from siesta.pretrain.loop import Standing
-    from siesta.pretrain.run import Pretrained
+    from siesta.pretrain.result import Pretrained
 
 __all__ = ["pretrain"]
 
@@ -54,7 +54,8 @@ def pretrain(
     """
     from siesta.errors import BadInput
     from siesta.pretrain import ranks
-    from siesta.pretrain import run as library
+    from siesta.pretrain.run import pretrain as trained
+    from siesta.pretrain.settings import Settings
 
     if method == _RANDOM:
         useless = {"--data": data, "--epochs": epochs, "--seconds": seconds, "--knn": knn, "--set": changes, "--lr": lr}
@@ -62,7 +63,7 @@ def pretrain(
         return
     if data is None:
         raise BadInput(f"{method} learns from pictures: give a folder of them as --data")
-    settings = library.Settings(
+    settings = Settings(
         method=method,
         backbone=backbone,
         weights=weights,
@@ -84,7 +85,7 @@ def pretrain(
         def show(standing: Standing) -> None:
             bar.update(task, description=method, completed=standing.fraction, words=_progress(standing))
 
-        result = library.pretrain(
+        result = trained(
             settings,
             data,
             out,

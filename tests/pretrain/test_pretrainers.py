@@ -16,7 +16,9 @@ from siesta.errors import BadInput
 from siesta.pretrain import PRETRAINERS
 from siesta.pretrain.larc import make_optimizer
 from siesta.pretrain.loop import Standing
-from siesta.pretrain.run import Pretrained, Settings, pretrain
+from siesta.pretrain.result import Pretrained
+from siesta.pretrain.run import pretrain
+from siesta.pretrain.settings import Settings
 from tests.pretrain.toys import QUICK, TINY, draw_textures, make, views_for
 
 NAMES = list(PRETRAINERS)

@@ -15,7 +15,8 @@ from siesta.errors import BadInput, Busy, Damaged, DiskRefused
 from siesta.pretrain import PRETRAINERS, loop
 from siesta.pretrain.options import BOUNDS
 from siesta.pretrain.pictures import copied
-from siesta.pretrain.run import Settings, pretrain
+from siesta.pretrain.run import pretrain
+from siesta.pretrain.settings import Settings
 from siesta.store.files import Lock
 from tests.pretrain.toys import QUICK, TINY, draw_textures
 

@@ -12,7 +12,8 @@ from torch import Tensor
 from siesta.pretrain import PRETRAINERS, ranks
 from siesta.pretrain.contract import Views
 from siesta.pretrain.larc import make_optimizer
-from siesta.pretrain.run import Settings, pretrain
+from siesta.pretrain.run import pretrain
+from siesta.pretrain.settings import Settings
 from tests.pretrain.toys import QUICK, TINY, know_tiny, make, views_for
 
 STEPS = 4
