@@ -216,8 +216,10 @@ def _costs(group: Group) -> list[str]:
 
 
 def _note(groups: Sequence[Group]) -> str:
-    command = groups[0].first.last["command"].partition(" --methods")[0]
-    return f"`{command}`, {_days(run for group in groups for run in group.runs)}."
+    runs = [run for group in groups for run in group.runs]
+    command = runs[0].last["command"].partition(" --methods")[0]
+    seeds = ",".join(str(seed) for seed in sorted({run.last["seed"] for run in runs}))
+    return f"`{command} --seeds {seeds}`, {_days(runs)}."
 
 
 def _days(runs: Iterable[Run]) -> str:

@@ -21,6 +21,7 @@ STUDIES = {
     "sleep_frequency": {"siesta": "every_50"},
     "memory": {"siesta": "samples_5994"},
     "batch_size": {"siesta": "batch_32"},
+    "offline_length": {"siesta": "siesta", "offline": "epochs_6"},
 }
 
 SECTIONS: dict[str, dict[str, Callable[[], str]]] = {
