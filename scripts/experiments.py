@@ -16,7 +16,7 @@ from siesta.experiment.report.groups import Comparison, Group, compared
 from siesta.experiment.report.look import standalone
 from siesta.experiment.report.markdown import markdown_table
 from siesta.experiment.report.paper import printed_beside
-from siesta.experiment.report.runs import KS, Run, read_results
+from siesta.experiment.results import KS, Run, read_results
 from siesta.methods import METHODS
 
 __all__ = [

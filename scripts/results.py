@@ -14,6 +14,7 @@ from scripts.experiments import by_arrival, class_means, full, headline, headlin
 from scripts.measured import ROOT, bench, birds, demo, headlines, rows_of, unknown
 from scripts.ssl import chain, pretraining
 from siesta.demo import Step, draw
+from siesta.errors import SiestaError
 
 STUDIES = {
     "policies": {"siesta": "balanced_uniform", "siesta_uniform": "uniform"},
@@ -45,7 +46,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing, and fail if anything would change")
     options = parser.parse_args()
-    for name, content in [*_pages(), *_figures()]:
+    try:
+        contents = [*_pages(), *_figures()]
+    except SiestaError as error:
+        sys.exit(str(error))
+    for name, content in contents:
         file = ROOT / name
         if file.exists() and file.read_bytes() == content:
             continue

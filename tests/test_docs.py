@@ -28,9 +28,12 @@ def test_readme_and_results_agree() -> None:
 def test_every_result_says_where_it_comes_from(path: Path) -> None:
     rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     assert rows
+    kind = "schema" if path.name == "rows.jsonl" else "bench"  # an archived run, or anything else
+    more = ("command", "data") if "cub200" in path.parts else ()
     for row in rows:
-        kind = "schema" if path.name == "rows.jsonl" else "bench"  # an archived run, or anything else
-        assert {kind, "config", "date", "commit", "machine"} <= set(row)
+        for name in (kind, "config", "date", "commit", *more):
+            assert row.get(name), name
+        assert {"cores", "processor", "system", "python", "torch"} <= row["machine"].keys()
 
 
 def test_every_promise_is_shown_by_a_test_that_exists() -> None:

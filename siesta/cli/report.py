@@ -29,10 +29,13 @@ def report(
     Example: siesta report runs/cub200 --out report.html --figures figures
     """
     library = _library()
-    results = library.read_results(folders)
-    for run in results.unfinished:
-        errors.print(f"not finished: {run.path}")
-    for file in library.write_report(results, out, tables=markdown, figures=figures):
+    with errors.status("reading runs") as status:
+        results = library.read_results(folders)
+        for run in results.unfinished:
+            errors.print(f"not finished: {run.path}")
+        status.update("drawing figures")
+        files = library.write_report(results, out, tables=markdown, figures=figures)
+    for file in files:
         console.print(str(file))
 
 

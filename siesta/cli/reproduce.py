@@ -61,15 +61,15 @@ def reproduce(
     config, missing = prepared(name, data, weights, codec_pictures, changes or (), names(methods), numbers(seeds))
     for method, why in missing.items():
         errors.print(f"{method}: {why}")
-    if changes or weights == "random":
-        errors.print("Not the published experiment: " + ", ".join([*(changes or ()), *_random(weights)]))
+    changed = [*(changes or ()), *(["random weights"] if weights == "random" else [])]
+    if changed:
+        errors.print(f"{_CHANGED}: {', '.join(changed)}")
     folder = carry_out(config, out, dry_run, as_json=False)
     if not dry_run:
-        _show_lines(list(beside(config, folder, missing)), as_json)
+        _show_lines(list(beside(config, folder, missing)), changed, as_json)
 
 
-def _random(weights: str | None) -> list[str]:
-    return ["random weights"] if weights == "random" else []
+_CHANGED = "Not the published experiment"
 
 
 def _show_list(every: list[Needs], as_json: bool) -> None:
@@ -81,20 +81,23 @@ def _show_list(every: list[Needs], as_json: bool) -> None:
         told = ", ".join(_told(order, method, row) for order, method, row in some.rows)
         console.print(f"{some.name}: {', '.join(some.shows)}", style="bold")
         console.print(f"  data set: {some.dataset}, {where}")
+        for what, there in some.also:
+            console.print(f"  also: {what}, {'found' if there else 'not found'}")
         console.print(f"  published, mu / alpha in %: {told or 'in the figure only'}")
         if some.later:
             console.print(f"  not here yet: {', '.join(some.later)}")
 
 
 def _told(order: str, method: str, row: Row) -> str:
-    """A published row in a few words: the accuracies, or what else it has."""
-    if row.gain is not None:
-        value = f"a sleep adds {_printed(row, 'gain')}"
-    elif row.alpha is None:
-        value = f"{row.hours:.2f} hours"
-    else:
-        value = f"{_printed(row, 'mu') or '-'} / {_printed(row, 'alpha')}"
-    return f"{method} {value}" if order == "class_incremental" else f"{method} ({order}) {value}"
+    """A published row in a few words: the accuracies, and in brackets what else it has."""
+    from siesta.experiment.beside import columns
+
+    accuracies = "" if row.alpha is None else f" {_printed(row, 'mu') or '-'} / {_printed(row, 'alpha')}"
+    others = [f"{words}: {text}" for name, words in columns(row).items() if (text := _printed(row, name))]
+    if accuracies:
+        others = [text for text in others if not text.startswith(("mu", "alpha"))]
+    where = "" if order == "class_incremental" else f" in {order}"
+    return f"{method}{where}{accuracies}" + (f" ({'; '.join(others)})" if others else "")
 
 
 def _needs(some: Needs) -> dict[str, Any]:
@@ -104,6 +107,7 @@ def _needs(some: Needs) -> dict[str, Any]:
         "dataset": some.dataset,
         "looked": str(some.looked),
         "found": None if some.found is None else str(some.found),
+        "also": [{"what": what, "found": there} for what, there in some.also],
         "published": [{"order": order, "method": method, "row": _values(row)} for order, method, row in some.rows],
         "not_here_yet": some.later,
     }
@@ -113,15 +117,17 @@ def _values(row: Row) -> dict[str, Any]:
     return {name: value for name, value in asdict(row).items() if value is not None and name != "printed"}
 
 
-def _show_lines(lines: list[Line], as_json: bool) -> None:
+def _show_lines(lines: list[Line], changed: list[str], as_json: bool) -> None:
     """Ours over the paper's, column by column; columns that have no published value are left out where none has."""
     if as_json:
-        print_json([_line(line) for line in lines])
+        print_json([_line(line) | {"changed": changed} for line in lines])
         return
-    from siesta.experiment.beside import COLUMNS
+    from siesta.experiment.beside import columns
 
-    shown = [name for name in COLUMNS if name in _ALWAYS or any(_printed(line.published, name) for line in lines)]
-    table = Table("method", "order", "", *(COLUMNS[name] for name in shown), "note", title="Ours beside the paper's")
+    names = columns(next((line.published for line in lines if line.published), None))
+    shown = [name for name in names if name in _ALWAYS or any(_printed(line.published, name) for line in lines)]
+    title = "Ours beside the paper's" + (f". {_CHANGED}: {', '.join(changed)}" if changed else "")
+    table = Table("method", "order", "", *(names[name] for name in shown), "note", title=title)
     for line in lines:
         ours = (str(line.ours[name]) if name in line.ours else "" for name in shown)
         seeds = f"{line.runs} seeds" if line.runs > 1 else ""

@@ -22,14 +22,23 @@ import numpy.typing as npt
 
 from siesta.errors import BadInput, Damaged
 from siesta.experiment.run_folder import read_predictions, read_rows
+from siesta.store.files import disk_errors
 
-__all__ = ["ARCHIVED", "Answers", "Arrays", "answers_of", "archive_run", "read_archive"]
+__all__ = ["ARCHIVED", "Answers", "Arrays", "answers_of", "archive_run", "phases_of", "read_archive"]
 
 ARCHIVED = "predictions.npz"
 
 Arrays = Mapping[str, npt.NDArray[np.integer]]
 Answers = Callable[[int, str], Arrays]
 """Step and phase -> samples (n,), truth (n,), top (n, k) and new_classes."""
+
+
+def phases_of(run: Path) -> set[tuple[int, str]]:
+    """Steps and phases that a run's folder has predictions of."""
+    if (run / ARCHIVED).exists():
+        return set(read_archive(run / ARCHIVED))
+    names = (file.stem.partition("-") for file in (run / "predictions").glob("*-*.npz"))
+    return {(int(step), phase) for step, _, phase in names if step.isdecimal()}
 
 
 def answers_of(run: Path) -> Answers:
@@ -52,14 +61,19 @@ def archive_run(run: Path, target: Path) -> int:
     if not rows or not ((run / "done").exists() or (run / ARCHIVED).exists()):
         raise BadInput(f"{run} is not finished: run it to its end before it is archived")
     arrays = _packed(run, {(row["step"], row["phase"]): answers(row["step"], row["phase"]) for row in rows})
-    partial = target.with_name(f".{target.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    np.savez_compressed(partial / ARCHIVED, allow_pickle=False, **arrays)
-    (partial / "rows.jsonl").write_bytes((run / "rows.jsonl").read_bytes())
-    shutil.rmtree(target, ignore_errors=True)
-    partial.rename(target)
-    return sum(file.stat().st_size for file in target.iterdir())
+    lines = (run / "rows.jsonl").read_bytes()
+    partial, earlier = (target.with_name(f".{target.name}.{name}") for name in ("partial", "earlier"))
+    with disk_errors(target):
+        for leftover in (partial, earlier):
+            shutil.rmtree(leftover, ignore_errors=True)
+        partial.mkdir(parents=True)
+        np.savez_compressed(partial / ARCHIVED, allow_pickle=False, **arrays)
+        (partial / "rows.jsonl").write_bytes(lines)
+        if target.exists():
+            target.rename(earlier)
+        partial.rename(target)
+        shutil.rmtree(earlier, ignore_errors=True)
+        return sum(file.stat().st_size for file in target.iterdir())
 
 
 def _packed(run: Path, answers: Mapping[tuple[int, str], Arrays]) -> dict[str, npt.NDArray[np.integer]]:

@@ -1,37 +1,35 @@
-"""Ours beside the published values, from the rows of finished runs, in the units of the paper's tables."""
+"""Ours beside the published values: finished runs, their answers counted again, in the units of the paper's tables."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from siesta.backbones import make_backbone
-from siesta.contracts import Resources
 from siesta.experiment.accounting import ACCOUNTS
 from siesta.experiment.config import Config, MethodEntry
 from siesta.experiment.flops import achieved_rate
 from siesta.experiment.metrics import Spread, spread
 from siesta.experiment.published import TABLES, Row, Table, find_row
-from siesta.experiment.run_folder import read_rows
-from siesta.methods import METHODS
+from siesta.experiment.results import Run, read_run
 
-__all__ = ["COLUMNS", "Line", "beside"]
+__all__ = ["COLUMNS", "Line", "beside", "columns"]
 
-COLUMNS: Mapping[str, str] = {
-    "mu": "mu, %",
-    "alpha": "alpha, %",
-    "parameters": "P, M",
-    "memory": "M",
-    "updates": "U",
-    "gain": "gain, points",
-    "gflops": "GFLOPS",
-    "hours": "hours",
-}
-"""What is compared: fields of a published row, and how they are called."""
+COLUMNS = ("mu", "alpha", "parameters", "memory", "updates", "gain", "gflops", "hours")
+"""What is compared: fields of a published row."""
 
-Rows = list[dict[str, Any]]
+
+def columns(row: Row | None) -> dict[str, str]:
+    """How these are called, with the units of a row's table; without one those of ImageNet's."""
+    table = TABLES[_USUAL if row is None else row.table]
+    memory = "GB" if table.memory_unit == 10**9 else "MB"
+    updates = "millions" if table.updates_unit == 10**6 else "thousands"
+    names = (f"mu, top-{table.k} %", f"alpha, top-{table.k} %", "P, millions", f"M, {memory}", f"U, {updates}")
+    return dict(zip(COLUMNS, (*names, "gain, points", "GFLOPS", "hours"), strict=True))
+
+
+_USUAL = "tab:no_aug"
 
 
 @dataclass(frozen=True)
@@ -61,8 +59,8 @@ def beside(config: Config, out: Path, missing: Mapping[str, str]) -> Iterator[Li
         rows = config.published.get(order.name, {})
         for method in config.methods:
             row = _row(rows.get(method.name))
-            runs = [out / "runs" / f"{method.name}-{order.name}-{seed}" for seed in config.seeds]
-            found = [read_rows(run) for run in runs if (run / "done").exists()]
+            paths = [out / "runs" / f"{method.name}-{order.name}-{seed}" for seed in config.seeds]
+            found = [run for path in paths if path.exists() and isinstance(run := read_run(path), Run)]
             yield Line(method.name, order.name, row, _ours(found, method, row), len(found), "" if found else "not run")
         for name, why in missing.items():
             yield Line(name, order.name, _row(rows.get(name)), {}, 0, why)
@@ -72,26 +70,23 @@ def _row(named: tuple[str, str] | None) -> Row | None:
     return None if named is None else find_row(*named)
 
 
-def _ours(runs: list[Rows], method: MethodEntry, row: Row | None) -> dict[str, Spread]:
+def _ours(runs: list[Run], method: MethodEntry, row: Row | None) -> dict[str, Spread]:
     """Mean and spread of all that can be told of the runs; without a published row in the units of ImageNet's."""
-    table = TABLES["tab:no_aug" if row is None else row.table]
+    table = TABLES[_USUAL if row is None else row.table]
     parts = ACCOUNTS[row.table, row.method].bytes if row and (row.table, row.method) in ACCOUNTS else {}
-    values = [_values(rows, method, table, parts) for rows in runs]
+    values = [_values(run, method, table, parts) for run in runs]
     told = {name: [value for some in values if (value := some[name]) is not None] for name in COLUMNS}
     return {name: spread(some) for name, some in told.items() if some}
 
 
-def _values(rows: Rows, method: MethodEntry, table: Table, parts: Mapping[str, int]) -> dict[str, float | None]:
-    after = [row for row in rows if row["phase"] == "after"]
-    accuracies, last = [float(row[f"top{table.k}"]) for row in after], after[-1]
-    before = {row["step"]: float(row[f"top{table.k}"]) for row in rows if row["phase"] == "before"}
-    gains = [value - before[row["step"]] for value, row in zip(accuracies, after, strict=True) if row["step"] in before]
-    stored = {name: size for name, size in last["bytes"].items() if not parts or name in parts}
-    spent = Resources(last["updates"], last["parameters"], last["bytes"], last["flops"], last["seconds"])
+def _values(run: Run, method: MethodEntry, table: Table, parts: Mapping[str, int]) -> dict[str, float | None]:
+    found, spent = run.summaries[table.k], run.resources
+    gains = [after - before for before, after in zip(found.before, found.after, strict=True) if before is not None]
+    stored = {name: size for name, size in spent.bytes.items() if not parts or name in parts}
     weights = spent.parameters - (_frozen(method) if table.trainable else 0)
     return {
-        "mu": None if METHODS[method.kind].offline else spread(accuracies).mean,
-        "alpha": accuracies[-1],
+        "mu": None if run.offline else found.mu,
+        "alpha": found.alpha,
         "parameters": weights / 10**6,
         "memory": sum(stored.values()) / table.memory_unit,
         "updates": spent.updates / table.updates_unit,

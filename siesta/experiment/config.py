@@ -151,7 +151,7 @@ class Config:
     @property
     def command(self) -> str:
         """What was typed to run it, but for where things lie on this machine."""
-        words = ["siesta", "run", _without_folder(self.file)]
+        words = ["siesta", "run", _in_checkout(self.file)]
         for change in self.changes:
             key, _, value = change.partition("=")
             if key != "data.path":
@@ -214,6 +214,12 @@ def load_config(
         raise BadInput(f"{path}: {_sentence(error)}") from None
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from None
+
+
+def _in_checkout(file: str) -> str:
+    """A config of the checkout by its place in it, any other by its name where its place says nothing elsewhere."""
+    root = Path(__file__).parents[2]
+    return str(Path(file).relative_to(root)) if Path(file).is_relative_to(root) else _without_folder(file)
 
 
 def _without_folder(text: str) -> str:

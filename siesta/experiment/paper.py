@@ -58,6 +58,7 @@ class Needs:
         dataset: The data set.
         looked: Where it was looked for.
         found: Where it is, if it is there.
+        also: What else it needs, and whether that is there.
         rows: Order, method and published row of everything that is compared.
         later: Methods that are not here yet.
     """
@@ -67,6 +68,7 @@ class Needs:
     dataset: str
     looked: Path
     found: Path | None
+    also: tuple[tuple[str, bool], ...]
     rows: tuple[tuple[str, str, Row], ...]
     later: tuple[str, ...]
 
@@ -83,7 +85,21 @@ def needs(data: Path | None = None) -> Iterator[Needs]:
             for method, (table, row) in methods.items()
         ]
         found = find_data(dataset, looked if data is None else data)
-        yield Needs(name, config.shows, dataset, looked, found, tuple(rows), tuple(config.later))
+        also = tuple(_also(config, found or looked))
+        yield Needs(name, config.shows, dataset, looked, found, also, tuple(rows), tuple(config.later))
+
+
+def _also(config: Config, data: Path) -> Iterator[tuple[str, bool]]:
+    """Files besides the pictures, and pictures for the codec."""
+    if name := config.data.options.get("class_order"):
+        yield f"the order of classes {name}", (data / name).is_file() or Path(name).is_file()
+    networks = [config.network, *(method.network for method in config.methods)]
+    for file in dict.fromkeys(network.weights for network in networks):
+        if file not in (RANDOM, PUBLISHED):
+            yield f"weights {file}", Path(file).is_file()
+    for folder in dict.fromkeys(network.codec_pictures for network in networks):
+        if folder is not None:
+            yield f"pictures of ImageNet for the codec {folder}", Path(folder).is_dir()
 
 
 def prepared(
@@ -181,8 +197,8 @@ def _lack(method: MethodEntry) -> str | None:
     network = method.network
     if network.weights not in (RANDOM, PUBLISHED) and not Path(network.weights).is_file():
         return (
-            f"are no weights at {network.weights}: give them with --weights; the paper's do not come with siesta, "
-            f"--weights {RANDOM} tries it without"
+            f"are no weights at {network.weights}: give a folder that has {Path(network.weights).name} with --weights, "
+            f"or a file where one is enough; the paper's do not come with siesta, --weights {RANDOM} tries it without"
         )
     pictures = network.codec_pictures
     if pictures is not None and METHODS[method.kind].codec != Raw.name and not Path(pictures).is_dir():

@@ -21,6 +21,7 @@ from siesta.errors import Damaged
 from siesta.experiment.codes import Coded, coded
 from siesta.experiment.metrics import Predictions
 from siesta.experiment.plan import PlannedRun
+from siesta.experiment.result_row import SCHEMA
 from siesta.experiment.run_folder import RunFolder
 from siesta.experiment.start import start_for
 from siesta.pipeline import Pipeline
@@ -28,9 +29,8 @@ from siesta.provenance import provenance
 from siesta.store import Store
 from siesta.store.files import Lock, disk_errors
 
-__all__ = ["SCHEMA", "OnStage", "Stage", "locked", "run_all", "steps_done"]
+__all__ = ["OnStage", "Stage", "locked", "run_all", "steps_done"]
 
-SCHEMA = 1
 _TOP = 5
 _LEARNED_AT_ONCE = 64
 _ASKED_AT_ONCE = 256

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from siesta.errors import BadInput, Damaged
 from siesta.store.files import disk_errors
 
-__all__ = ["RunFolder", "read_predictions", "read_rows"]
+__all__ = ["RunFolder", "read_predictions", "read_rows", "remedy"]
 
 Row = dict[str, Any]
 Predictions = Mapping[str, npt.NDArray[np.int32]]
@@ -119,6 +119,13 @@ class RunFolder:
         return read_rows(self.path)
 
 
+def remedy(path: Path) -> str:
+    """What to do about a run that is damaged: it is made again, or if it is an archive, brought back."""
+    if (path / "identity").exists() or (path / "predictions").exists():
+        return f"remove {path} to run it anew"
+    return "restore it from your copy, or archive the run anew"
+
+
 def read_rows(path: Path) -> list[Row]:
     """The rows of a run's folder; a last line that was cut off by a crash is left out."""
     file = path / "rows.jsonl"
@@ -126,7 +133,7 @@ def read_rows(path: Path) -> list[Row]:
         lines = file.read_text("utf-8").splitlines(keepends=True) if file.exists() else []
         return [json.loads(line) for line in lines if line.endswith("\n")]
     except (OSError, ValueError) as error:
-        raise Damaged(f"{file} is damaged: remove {path} to run it anew") from error
+        raise Damaged(f"{file} is damaged: {remedy(path)}") from error
 
 
 def read_predictions(path: Path, step: int, phase: str) -> dict[str, npt.NDArray[np.int32]]:
@@ -136,9 +143,9 @@ def read_predictions(path: Path, step: int, phase: str) -> dict[str, npt.NDArray
         with file.open("rb") as opened, np.load(opened, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files}
     except FileNotFoundError:
-        raise Damaged(f"{file} is missing: remove {path} to run it anew") from None
+        raise Damaged(f"{file} is missing: {remedy(path)}") from None
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise Damaged(f"{file} is damaged: remove {path} to run it anew") from error
+        raise Damaged(f"{file} is damaged: {remedy(path)}") from error
 
 
 def _line(row: Row) -> str:

@@ -9,7 +9,7 @@ from typer.testing import CliRunner, Result
 
 from siesta.cli.app import app
 from siesta.errors import SiestaError
-from tests.experiment.report.conftest import write_run
+from tests.experiment.written_runs import write_run
 
 
 def run(*arguments: str | Path) -> Result:

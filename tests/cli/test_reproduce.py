@@ -43,8 +43,10 @@ def test_the_list_says_what_is_needed_what_is_here_and_what_was_published(here: 
         "cub200, found at data/cub200",
         "siesta 86.51±0.18 / 83.52±0.28",
         "not here yet: end_to_end, simple_der, icarl, bic, wa, podnet, der, der_pruned, memo, foster, dytox",
-        "siesta (every_50) a sleep adds 2.29±0.86",
-        "remind 8.10 hours",
+        "siesta in every_50 (gain, points: 2.29±0.86)",
+        "remind (hours: 8.10)",
+        "also: the order of classes imagenet_class_order.txt, not found",
+        "also: pictures of ImageNet for the codec",
     ):
         assert words in done.stdout, words
     told = {some["experiment"]: some for some in json.loads(reproduce("--list", "--json", "--data", here).stdout)}
@@ -64,7 +66,19 @@ def test_it_runs_and_sets_the_results_beside_the_published_ones(here: Path) -> N
     done = reproduce(*command)
     assert done.exit_code == 0
     assert "Not the published experiment: data.image_size=48" in done.stderr and "random weights" in done.stderr
-    for words in ("ours", "paper", "74.62±1.41", "902.26", "tab:cub: ER", "2 seeds", "alpha, %", "P, M"):
+    for words in (
+        "ours",
+        "paper",
+        "74.62±1.41",
+        "902.26",
+        "tab:cub: ER",
+        "2 seeds",
+        "alpha, top-5 %",
+        "P, millions",
+        "M, MB",
+        "U, thousands",
+        "Not the published",
+    ):
         assert words in done.stdout, words
     assert "GFLOPS" not in done.stdout  # nothing is published here
     lines = json.loads(reproduce(*command, "--json").stdout)
@@ -72,6 +86,7 @@ def test_it_runs_and_sets_the_results_beside_the_published_ones(here: Path) -> N
         ("er", 2, 41.96),
         ("offline_whole", 2, 587.41),
     ]
+    assert "random weights" in lines[0]["changed"]
     assert lines[0]["ours"]["updates"]["mean"] == (2 * 6 - 1) / 1000  # thousands; the first finds nothing to rehearse
 
 

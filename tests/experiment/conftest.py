@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import MakePictures
+from tests.experiment.written_runs import write_run
 
 WriteConfig = Callable[..., Path]
 
@@ -59,3 +60,16 @@ def write_config(tmp_path: Path, colours: Path, monkeypatch: pytest.MonkeyPatch)
         return file
 
     return write
+
+
+@pytest.fixture(scope="session")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Five methods, two orders, two seeds; one more run is not finished. To be read only."""
+    tmp_path = tmp_path_factory.mktemp("out")
+    for order in ("class_incremental", "iid"):
+        for seed in (0, 1):
+            for method, right in (("siesta", 0.7), ("siesta_awake", 0.5), ("remind", 0.4), ("slda", 0.5)):
+                write_run(tmp_path / "toy", method, order, seed, right=right)
+        write_run(tmp_path / "toy", "offline", order, right=0.8)
+    write_run(tmp_path / "toy", "ncm", steps=2, done=False)
+    return tmp_path / "toy"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from siesta.errors import BadInput, Damaged
 from siesta.experiment.archive import ARCHIVED, answers_of, archive_run, read_archive
 from siesta.experiment.run_folder import RunFolder, read_predictions, read_rows
-from tests.experiment.report.conftest import write_run
+from tests.experiment.written_runs import write_run
 
 
 def test_an_archive_gives_back_what_the_run_wrote(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ Example:
 from siesta.experiment.report.contents import make_report
 from siesta.experiment.report.markdown import markdown, markdown_table
 from siesta.experiment.report.page import page
-from siesta.experiment.report.runs import Results, Run, archive_runs, read_results
 from siesta.experiment.report.write import write_report
+from siesta.experiment.results import Results, Run, archive_runs, read_results
 
 __all__ = [
     "Results",

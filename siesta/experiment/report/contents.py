@@ -10,7 +10,6 @@ from siesta.experiment.report.document import Cell, Listing, Part, Report, Secti
 from siesta.experiment.report.figures import cost_figure, curves_figure, sides_figure, sleep_figure
 from siesta.experiment.report.groups import Comparison, compared
 from siesta.experiment.report.numbers import MISSING
-from siesta.experiment.report.runs import KS, Results, Run
 from siesta.experiment.report.tables import (
     bytes_table,
     costs_table,
@@ -19,6 +18,7 @@ from siesta.experiment.report.tables import (
     sides_table,
     steps_table,
 )
+from siesta.experiment.results import KS, Results, Run
 
 __all__ = ["make_report"]
 
@@ -28,9 +28,10 @@ def make_report(results: Results) -> Report:
     comparisons = compared(results.runs)
     sections = [section for comparison in comparisons for section in _sections(comparison)]
     names = sorted({str(run.last["experiment"]) for run in results.runs} or {run.source for run in results.unfinished})
-    lead = (
-        f"{len(results.runs)} finished runs. Every accuracy is computed from the stored answers to all test pictures."
-    )
+    lead = "No run is finished yet."
+    if results.runs:
+        runs = f"{len(results.runs)} finished run{'s' if len(results.runs) > 1 else ''}"
+        lead = f"{runs}. Every accuracy is computed from the stored answers to all test pictures."
     if results.unfinished:
         lead += f" {len(results.unfinished)} not finished: listed under Runs, and in no table or figure above it."
     return Report(f"siesta: {', '.join(names)}", lead, [*sections, Section("Runs", 2, list(_runs(results)))])

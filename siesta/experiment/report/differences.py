@@ -10,7 +10,7 @@ import numpy as np
 from siesta.experiment.report.document import Cell, Table
 from siesta.experiment.report.groups import Comparison, Group
 from siesta.experiment.report.numbers import probability
-from siesta.experiment.report.runs import KS, Run
+from siesta.experiment.results import KS, Run
 from siesta.experiment.stats import Comparison as Tested
 from siesta.experiment.stats import Correct, compare, holm, mcnemar
 

@@ -12,8 +12,8 @@ from siesta.experiment.metrics import Spread
 from siesta.experiment.report.document import Figure, Panel
 from siesta.experiment.report.groups import Group
 from siesta.experiment.report.look import LIGHT, PAPER, line_style
-from siesta.experiment.report.numbers import tick
-from siesta.experiment.report.runs import KS, Run
+from siesta.experiment.report.numbers import span, tick
+from siesta.experiment.results import KS, Run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["cost_figure", "curves_figure", "sides_figure", "sleep_figure"]
 
 _LARGEST = 420.0  # points squared
+_TIME = "s"
 
 
 def curves_figure(stem: str, order: str, groups: Sequence[Group]) -> Figure:
@@ -84,7 +85,7 @@ class _Cost:
 _COSTS = (
     _Cost("updates", "updates U", "", lambda run: float(run.last["updates"])),
     _Cost("bytes", "memory M", "B", lambda run: float(sum(run.last["bytes"].values()))),
-    _Cost("seconds", "time of wake and sleep", "s", lambda run: sum(map(run.last["seconds"].get, ("wake", "sleep")))),
+    _Cost("seconds", "time of wake and sleep", _TIME, lambda run: sum(map(run.last["seconds"].get, ("wake", "sleep")))),
 )
 
 
@@ -98,7 +99,10 @@ def cost_figure(stem: str, order: str, groups: Sequence[Group]) -> Figure:
         )
         for cost in _COSTS
     ]
-    caption = "Final top-1 accuracy; up and to the left is better. The area of a circle is the number of parameters P."
+    caption = (
+        "Final top-1 accuracy; up and to the left is better. The area of a circle is the number of parameters P. "
+        "Time is what passed on the machine of each run, beside whatever else ran there."
+    )
     return Figure(f"Accuracy against cost, {order}", caption, panels, [group.series for group in groups])
 
 
@@ -179,8 +183,8 @@ def _against(axes: Axes, groups: Sequence[Group], cost: _Cost) -> None:
         axes.plot([x], [accuracy.mean], **{**line_style(group.series), "linestyle": "none"})
     axes.margins(0.12, 0.18)
     _scale(axes, xs)
-    axes.xaxis.set_major_formatter(lambda value, _: tick(value, cost.unit))
-    axes.set_xlabel(cost.title)
+    axes.xaxis.set_major_formatter(lambda value, _: span(value) if cost.unit == _TIME else tick(value, cost.unit))
+    axes.set_xlabel(cost.title + ("" if axes.get_xscale() == "linear" else ", logarithmic"))
     axes.set_ylabel("final top-1 accuracy, %")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 from siesta.errors import BadInput
 from siesta.experiment.metrics import Spread, spread
 from siesta.experiment.report.document import Series
-from siesta.experiment.report.runs import Run
+from siesta.experiment.results import Run
 from siesta.methods import METHODS
 
 __all__ = ["Comparison", "Group", "compared"]
@@ -71,7 +72,13 @@ def compared(runs: Iterable[Run]) -> list[Comparison]:
     by_data: dict[str, list[Run]] = defaultdict(list)
     for run in runs:
         by_data[run.data].append(run)
-    return [_comparison(data, by_data[data]) for data in sorted(by_data)]
+    return [_comparison(data, by_data[data]) for data in sorted(by_data, key=lambda data: _place(by_data[data][0]))]
+
+
+def _place(run: Run) -> tuple[bool, int, str]:
+    """Whole data sets come first, and large pictures before small ones."""
+    data = run.last.get("data") or {"image_size": 0}
+    return run.published_as is None, -data["image_size"], run.data
 
 
 def _comparison(data: str, runs: Sequence[Run]) -> Comparison:
@@ -85,12 +92,20 @@ def _comparison(data: str, runs: Sequence[Run]) -> Comparison:
         members[label, run.last["order"]["name"]].append(run)
     first_of = {label: group[0] for (label, _), group in reversed(members.items())}
     labels = sorted(first_of, key=lambda label: (_rank(first_of[label]), label))
-    series = {label: Series(label, place) for place, label in enumerate(labels)}
+    series = {label: Series(label, place) for label, place in _places(labels).items()}
     orders = {
         order: [_group(series[label], order, members[label, order]) for label in labels if (label, order) in members]
         for order in sorted({order for _, order in members})
     }
     return Comparison(data, orders)
+
+
+def _places(labels: Sequence[str]) -> dict[str, int]:
+    """A method looks the same in every comparison; variants take the places that are left."""
+    own = {label: place for place, label in enumerate(METHODS)}
+    used = {own[label] for label in labels if label in own}
+    free = (place for place in itertools.count() if place not in used)
+    return {label: own[label] if label in own else next(free) for label in labels}
 
 
 def _rank(run: Run) -> tuple[int, bool]:

@@ -7,6 +7,7 @@ colours are CSS variables, so that one drawing serves light and dark.
 from __future__ import annotations
 
 import io
+import math
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,15 +17,22 @@ from siesta.errors import BadInput
 from siesta.experiment.report.document import Panel, Series
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
 __all__ = ["DARK", "GLYPHS", "GRID", "INK", "LIGHT", "PAPER", "drawn", "inline_svg", "line_style", "standalone"]
 
-LIGHT = ("#0072b2", "#d55e00", "#009e73", "#b9508f", "#b07d00", "#3a9bd6", "#6b7280", "#7b4b33")
-DARK = ("#4db3f0", "#ff8a3d", "#2dd4a3", "#f095c8", "#f2c14e", "#b5e3ff", "#a7b0bd", "#c9967a")
-GLYPHS = "●■▲◆▼✚✖★"
+LIGHT = (
+    *("#0072b2", "#b9508f", "#3a9bd6", "#b07d00", "#332288", "#d55e00"),
+    *("#882255", "#009e73", "#6b7280", "#7b4b33", "#1f2933", "#7f8f00"),
+)
+DARK = (
+    *("#4db3f0", "#f095c8", "#b5e3ff", "#f2c14e", "#a99cff", "#ff8a3d"),
+    *("#ff6f91", "#2dd4a3", "#a7b0bd", "#c9967a", "#ffffff", "#d4e157"),
+)
+GLYPHS = "●■▲◆▼✚✖★◀▶⬢⬟"
 INK, GRID, PAPER = "#1f2933", "#d8dee6", "#ffffff"
-_MARKERS = "os^DvPX*"
+_MARKERS = "os^DvPX*<>hp"
 _DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)))
 _LOOK: dict[str, Any] = {
     "axes.axisbelow": True,
@@ -52,10 +60,11 @@ _LOOK: dict[str, Any] = {
     "ytick.color": INK,
 }
 _INCHES = (4.1, 3.0)
+_LETTERS, _SIGN, _LINE = 62, 6, 0.19  # letters on a line of a legend, those that a sign takes, inches of a line
 
 
 def line_style(series: Series) -> dict[str, Any]:
-    """Colour, marker and dashes of a series; no two of the first 24 are alike."""
+    """Colour, marker and dashes of a series; no two of the first 36 are alike."""
     again, place = divmod(series.place, len(LIGHT))
     marker = _MARKERS[(place + again) % len(_MARKERS)]
     return {
@@ -63,6 +72,7 @@ def line_style(series: Series) -> dict[str, Any]:
         "marker": marker,
         "linestyle": _DASHES[again % len(_DASHES)],
         "label": series.label,
+        "markersize": 4.2 + 0.25 * place,  # what lies below shows at the rim
         "zorder": 3 - series.place / 100,  # the first ones lie on top
     }
 
@@ -90,22 +100,33 @@ def _variables() -> dict[str, str]:
 
 
 def standalone(panel: Panel, kind: str) -> bytes:
-    """A panel with its legend as a file for a paper, "svg" or "pdf"."""
+    """A panel with its legend below it as a file for a paper, "svg" or "pdf", on white."""
     return drawn(panel, kind, {"svg.fonttype": "path"}, legend=True)
 
 
 def drawn(panel: Panel, kind: str, look: Mapping[str, Any], *, legend: bool) -> bytes:
-    """A panel as a file without dates, on no background."""
+    """A panel as a file without dates; without a legend it has no background either."""
     with _drawing(look) as drawing:
         axes = drawing.add_subplot()
         axes.set_title(panel.title)
         panel.draw(axes)
-        if legend and axes.get_legend_handles_labels()[0]:
-            axes.legend()
+        if legend:
+            _legend(drawing, axes)
         file = io.BytesIO()
         dates = {"Date": None} if kind == "svg" else {"CreationDate": None}
-        drawing.savefig(file, format=kind, transparent=True, metadata={**dates, "Creator": None})
+        drawing.savefig(file, format=kind, transparent=not legend, metadata={**dates, "Creator": None})
     return file.getvalue()
+
+
+def _legend(drawing: Drawing, axes: Axes) -> None:
+    """Below the axes, in columns; the drawing grows by its height."""
+    handles, labels = axes.get_legend_handles_labels()
+    if not handles:
+        return
+    columns = max(1, min(len(labels), int(_LETTERS / (_SIGN + max(map(len, labels))))))
+    width, height = _INCHES
+    drawing.set_size_inches(width, height + _LINE * math.ceil(len(labels) / columns))
+    drawing.legend(handles, labels, loc="outside lower center", ncols=columns)
 
 
 @contextmanager

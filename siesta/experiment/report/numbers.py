@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 from siesta.experiment.metrics import Spread
 
-__all__ = ["MISSING", "amount", "percent", "probability", "tick", "with_deviation"]
+__all__ = ["MISSING", "amount", "percent", "probability", "span", "tick", "with_deviation"]
 
 MISSING = "-"
+_SPANS = ((1, "s", 60), (60, "min", 100), (3600, "h", math.inf))
 _STEPS = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
@@ -37,6 +40,17 @@ def tick(value: float, unit: str = "") -> str:
 
 def _three_digits(value: float) -> str:
     return f"{value:.{2 if abs(value) < 9.995 else 1 if abs(value) < 99.95 else 0}f}"
+
+
+def span(seconds: float) -> str:
+    """A time in the unit that suits it.
+
+    Example:
+        >>> span(12.5), span(90), span(4110), span(10_000), span(0)
+        ('12.5 s', '1.5 min', '69 min', '2.8 h', '0 s')
+    """
+    size, unit = next((size, unit) for size, unit, most in _SPANS if abs(seconds) < most * size)
+    return f"{seconds / size:.{0 if abs(seconds) >= 9.95 * size else 1}f}".removesuffix(".0") + f" {unit}"
 
 
 def with_deviation(found: Spread | None, unit: str = "") -> str:

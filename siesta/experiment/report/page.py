@@ -29,7 +29,7 @@ a { color: var(--accent); text-decoration: none; } a:hover { text-decoration: un
 .card { background: var(--card); border: 1px solid var(--grid); border-radius: .6rem; padding: 1rem; margin: .8rem 0; }
 .scroll { overflow-x: auto; margin: 0 -1rem; padding: 0 1rem; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; font-size: .87rem; }
-caption, .title, summary { text-align: left; font-weight: 600; padding-bottom: .4rem; font-size: .95rem; }
+.title, summary { text-align: left; font-weight: 600; padding-bottom: .4rem; font-size: .95rem; }
 summary { cursor: pointer; padding: 0; } details[open] summary { padding-bottom: .6rem; }
 th, td { padding: .3rem .55rem; text-align: right; white-space: nowrap; vertical-align: top; }
 th:first-child, td:first-child { text-align: left; padding-left: 0; }
@@ -100,12 +100,11 @@ def _table(table: Table) -> str:
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in table.columns)
     rows = "\n".join(f"<tr>{_row_head(row[0])}{''.join(map(_cell, row[1:]))}</tr>" for row in table.rows)
     note = f'<p class="note">{escape(table.note)}</p>' if table.note else ""
-    caption = "" if table.fold else f"<caption>{escape(table.title)}</caption>"
-    inside = f"{caption}<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>"
-    whole = f'<div class="scroll"><table>{inside}</table></div>{note}'
+    inside = f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>"
+    whole = f'<div class="scroll"><table aria-label="{escape(table.title)}">{inside}</table></div>{note}'
     if table.fold:
         return f'<details class="card"><summary>{escape(table.title)}</summary>{whole}</details>'
-    return f'<div class="card">{whole}</div>'
+    return f'<div class="card"><div class="title">{escape(table.title)}</div>{whole}</div>'
 
 
 def _row_head(cell: Cell) -> str:

@@ -31,6 +31,8 @@ _ELSEWHERE: dict[tuple[str, str, str], tuple[str, str]] = {
     ("imagenet", _IN_CLASSES, "slda"): ("text:online", "SLDA"),
     ("imagenet", _IN_CLASSES, "ncm"): ("text:online", "NCM"),
 }
+CLASSES = {"cub200": 200, "imagenet": 1000, "places365": 365, "places365_lt": 365}
+_PIXELS = 224
 
 
 @dataclass(frozen=True)
@@ -48,9 +50,11 @@ class Beside:
 
 
 def printed_beside(group: Group) -> Beside | None:
-    """The paper's row for a method under its own name on a whole data set; None where it has none."""
-    dataset = group.first.published_as
+    """The paper's row for a method under its own name, on all classes of a data set at the paper's size; else None."""
+    dataset, last = group.first.published_as, group.first.last
     if dataset is None or group.method not in (*_METHODS, *(method for *_, method in _ELSEWHERE)):
+        return None
+    if (last["data"]["image_size"], last["classes"]) != (_PIXELS, CLASSES.get(dataset)):
         return None
     place = _ELSEWHERE.get((dataset, group.order, group.method))
     if place is None:

@@ -8,9 +8,9 @@ from siesta.experiment.flops import achieved_rate
 from siesta.experiment.metrics import Spread, spread
 from siesta.experiment.report.document import Cell, Table
 from siesta.experiment.report.groups import Comparison, Group
-from siesta.experiment.report.numbers import MISSING, amount, percent, with_deviation
+from siesta.experiment.report.numbers import MISSING, amount, percent, span, with_deviation
 from siesta.experiment.report.paper import Beside, gain_beside, printed_beside
-from siesta.experiment.report.runs import KS, Run
+from siesta.experiment.results import KS, Run
 
 __all__ = ["bytes_table", "costs_table", "gains_table", "main_table", "sides_table", "steps_table"]
 
@@ -141,7 +141,7 @@ def costs_table(comparison: Comparison) -> Table:
     """Seconds and FLOPs by phase."""
     rows = []
     for group in comparison.groups():
-        seconds = [_over(group, lambda run, phase=phase: run.last["seconds"].get(phase, 0.0), "s") for phase in _PHASES]  # type: ignore[misc]
+        seconds = [_time(group.over_seeds(lambda run, phase=phase: run.last["seconds"][phase])) for phase in _PHASES]  # type: ignore[misc]
         flops = [amount(group.first.last["flops"].get(phase, 0.0)) for phase in _PHASES]
         cells = [*seconds, *flops, _rate(group)]
         rows.append([Cell(f"{group.label}, {group.order}"), *map(Cell, cells)])
@@ -151,8 +151,17 @@ def costs_table(comparison: Comparison) -> Table:
         *(f"{phase}, FLOPs" for phase in _PHASES),
         "GFLOPS",
     ]
-    note = "Whole run. GFLOPS: FLOPs of wake and sleep by their seconds. Inference is all evaluations."
+    note = (
+        "Whole run. Time passed on the machine of each run, beside whatever else ran there. GFLOPS: FLOPs of wake and "
+        "sleep by their seconds. Inference is all evaluations."
+    )
     return Table("Time and FLOPs by phase", columns, rows, note)
+
+
+def _time(found: Spread | None) -> str:
+    if found is None:
+        return MISSING
+    return span(found.mean) + (f" ± {span(found.std)}" if found.std else "")
 
 
 def bytes_table(comparison: Comparison) -> Table:

@@ -9,7 +9,7 @@ from siesta.experiment.report.contents import make_report
 from siesta.experiment.report.look import standalone
 from siesta.experiment.report.markdown import markdown
 from siesta.experiment.report.page import page
-from siesta.experiment.report.runs import Results
+from siesta.experiment.results import Results
 
 __all__ = ["write_report"]
 
@@ -25,6 +25,7 @@ def write_report(
         tables: The tables as Markdown.
         figures: A folder for every panel of every figure, as SVG and PDF.
     """
+    _check_places(results, [file for file in (html, tables) if file is not None])
     report = make_report(results)
     contents: dict[Path, bytes] = {}
     if html is not None:
@@ -42,3 +43,14 @@ def write_report(
         except OSError as error:
             raise BadInput(f"{file} cannot be written ({error.strerror}): name another place") from error
     return list(contents)
+
+
+def _check_places(results: Results, files: list[Path]) -> None:
+    """Refuses to write one file over another, or over what the report is made of."""
+    places = [file.resolve() for file in files]
+    if len(set(places)) < len(places):
+        raise BadInput(f"the page and the tables cannot both be {files[0]}: name another place for one")
+    runs = [path.resolve() for path in results.paths()]
+    for file, place in zip(files, places, strict=True):
+        if any(run in place.parents for run in runs):
+            raise BadInput(f"{file} lies inside a run that is reported on: name another place")

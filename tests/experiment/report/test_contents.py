@@ -4,7 +4,7 @@ from pathlib import Path
 
 from siesta.experiment.report import make_report, read_results
 from siesta.experiment.report.document import Listing, Report, Table
-from tests.experiment.report.conftest import write_run
+from tests.experiment.written_runs import write_run
 
 
 def titles(report: Report) -> list[str]:
@@ -18,7 +18,7 @@ def runs_of(report: Report) -> list[Table | Listing]:
 def test_everything_has_its_place(out: Path) -> None:
     report = make_report(read_results([out]))
     assert titles(report) == [
-        "cub200, 64 px",
+        "cub200, 224 px",
         "Learning curves",
         "What sleep adds",
         "Accuracy against cost",

@@ -10,8 +10,8 @@ from scipy import stats
 from siesta.experiment.report.differences import LEVEL, between_methods, between_orders
 from siesta.experiment.report.groups import compared
 from siesta.experiment.report.numbers import probability
-from siesta.experiment.report.runs import read_results
-from tests.experiment.report.conftest import write_run
+from siesta.experiment.results import read_results
+from tests.experiment.written_runs import write_run
 
 
 def correct(out: Path, run: str, name: str, k: int) -> Any:

@@ -13,8 +13,8 @@ from matplotlib.figure import Figure as Drawing
 from siesta.experiment.report.document import Figure
 from siesta.experiment.report.figures import cost_figure, curves_figure, sides_figure, sleep_figure
 from siesta.experiment.report.groups import Comparison, compared
-from siesta.experiment.report.runs import read_results
-from tests.experiment.report.conftest import write_run
+from siesta.experiment.results import read_results
+from tests.experiment.written_runs import write_run
 
 
 @pytest.fixture

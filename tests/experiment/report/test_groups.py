@@ -7,8 +7,9 @@ import pytest
 
 from siesta.errors import BadInput
 from siesta.experiment.report.groups import compared
-from siesta.experiment.report.runs import read_results
-from tests.experiment.report.conftest import write_run
+from siesta.experiment.results import read_results
+from siesta.methods import METHODS
+from tests.experiment.written_runs import write_run
 
 
 def test_seeds_of_a_method_on_an_order_come_together(out: Path) -> None:
@@ -16,7 +17,7 @@ def test_seeds_of_a_method_on_an_order_come_together(out: Path) -> None:
     assert list(comparison.orders) == ["class_incremental", "iid"]
     groups = comparison.orders["iid"]
     assert [group.label for group in groups] == ["siesta", "siesta_awake", "remind", "slda", "offline"]
-    assert [group.series.place for group in groups] == [0, 1, 2, 3, 4]
+    assert [group.series.place for group in groups] == [list(METHODS).index(group.label) for group in groups]
     assert [len(group.runs) for group in groups] == [2, 2, 2, 2, 1]
     assert [group.sleeps for group in groups] == [True, False, False, False, False]
     assert [group.offline for group in groups] == [False, False, False, False, True]
@@ -41,7 +42,19 @@ def test_means_and_deviations_are_over_seeds(out: Path) -> None:
 def test_other_data_are_another_comparison(tmp_path: Path) -> None:
     write_run(tmp_path / "a")
     write_run(tmp_path / "b", data={"dataset": "cub200", "image_size": 32})
-    assert [some.data for some in compared(read_results([tmp_path]).runs)] == ["cub200, 32 px", "cub200, 64 px"]
+    assert [some.data for some in compared(read_results([tmp_path]).runs)] == ["cub200, 224 px", "cub200, 32 px"]
+
+
+def test_a_method_looks_the_same_whatever_it_is_compared_with(tmp_path: Path) -> None:
+    for folder, methods in (("a", ("siesta", "slda", "ncm")), ("b", ("ncm", "half", "siesta"))):
+        for method in methods:
+            write_run(tmp_path / folder, method, kind="siesta" if method == "half" else method)
+    a, b = (
+        {group.label: group.series.place for group in compared(read_results([tmp_path / folder]).runs)[0].groups()}
+        for folder in "ab"
+    )
+    assert (a["siesta"], a["ncm"]) == (b["siesta"], b["ncm"])
+    assert len(set(b.values())) == 3
 
 
 def test_a_method_from_two_folders_is_named_with_each(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ def panel(words: str = "a & b < c") -> Panel:
 
 
 def test_no_two_series_look_alike() -> None:
-    looks = [{**line_style(Series("x", place)), "zorder": 0} for place in range(24)]
+    looks = [{**line_style(Series("x", place)), "zorder": 0} for place in range(36)]
     assert all(one != other for number, one in enumerate(looks) for other in looks[:number])
     assert len(LIGHT) == len(DARK) == len(GLYPHS) == len(set(LIGHT)) == len(set(DARK))
 

@@ -19,7 +19,7 @@ def test_all_tables_are_there_and_no_drawing(out: Path) -> None:
     text = markdown(make_report(read_results([out])))
     assert text.startswith("# siesta: toy\n\n18 finished runs.")
     for words in (
-        "## cub200, 64 px",
+        "## cub200, 224 px",
         "### What sleep adds",
         "do methods differ?",
         "Not finished",

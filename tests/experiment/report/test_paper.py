@@ -6,8 +6,8 @@ import pytest
 
 from siesta.experiment.report.groups import Group, compared
 from siesta.experiment.report.paper import gain_beside, printed_beside
-from siesta.experiment.report.runs import read_results
-from tests.experiment.report.conftest import write_run
+from siesta.experiment.results import read_results
+from tests.experiment.written_runs import write_run
 
 
 def group_of(
@@ -57,6 +57,13 @@ def test_a_part_of_a_data_set_has_nothing_beside_it(tmp_path: Path) -> None:
     assert printed_beside(group_of(tmp_path, "cub200", "class_incremental", "siesta", classes_=3)) is not None
     write_run(tmp_path / "other", data={"dataset": "cub200", "image_size": 224, "options": {"classes": 6}})
     ((group,),) = compared(read_results([tmp_path / "other"]).runs)[0].orders.values()
+    assert printed_beside(group) is None
+
+
+@pytest.mark.parametrize(("pixels", "classes"), [(112, 6), (224, 4)])
+def test_other_sizes_have_nothing_beside_them(tmp_path: Path, pixels: int, classes: int) -> None:
+    write_run(tmp_path / "toy", data={"dataset": "cub200", "image_size": pixels}, classes=classes, steps=2)
+    ((group,),) = compared(read_results([tmp_path]).runs)[0].orders.values()
     assert printed_beside(group) is None
 
 

@@ -11,7 +11,6 @@ import pytest
 
 from siesta.experiment.report.document import Table
 from siesta.experiment.report.groups import Comparison, compared
-from siesta.experiment.report.runs import read_results
 from siesta.experiment.report.tables import (
     bytes_table,
     costs_table,
@@ -20,7 +19,8 @@ from siesta.experiment.report.tables import (
     sides_table,
     steps_table,
 )
-from tests.experiment.report.conftest import write_run
+from siesta.experiment.results import read_results
+from tests.experiment.written_runs import write_run
 
 
 @pytest.fixture
@@ -150,7 +150,7 @@ def test_old_new_and_forgetting(out: Path, comparison: Comparison) -> None:
 
 def test_costs(comparison: Comparison) -> None:
     table = costs_table(comparison)
-    assert cell(table, "siesta, iid", "wake, time") == "2 s ± 0.71 s"
+    assert cell(table, "siesta, iid", "wake, time") == "2 s ± 0.7 s"
     assert cell(table, "siesta, iid", "sleep, FLOPs") == "8.00 G"
     table = bytes_table(comparison)
     assert list(table.columns) == ["method, order", "M", "codes", "network"]  # nobody stores images

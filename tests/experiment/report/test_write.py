@@ -9,7 +9,7 @@ import pytest
 
 from siesta.errors import BadInput
 from siesta.experiment.report import archive_runs, read_results, write_report
-from tests.experiment.report.conftest import write_run
+from tests.experiment.written_runs import write_run
 
 
 def everything(folder: Path) -> dict[str, bytes]:
@@ -24,7 +24,7 @@ def test_what_is_asked_for_is_written(tmp_path: Path) -> None:
     files = write_report(results, to / "r.html", tables=to / "r.md", figures=to / "figures")
     assert {str(file.relative_to(to)) for file in files} == set(everything(to))
     names = {file.name for file in files if file.parent.name == "figures"}
-    assert "cub200_64_px-class_incremental-against-updates.pdf" in names
+    assert "cub200_224_px-class_incremental-against-updates.pdf" in names
     assert len(names) == 2 * (2 + 2 + 3 + 2)
 
 

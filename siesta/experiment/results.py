@@ -13,20 +13,15 @@ import numpy.typing as npt
 
 from siesta.contracts import Resources
 from siesta.errors import BadInput, Damaged
-from siesta.experiment.archive import ARCHIVED, Answers, Arrays, answers_of, archive_run
+from siesta.experiment.archive import ARCHIVED, Answers, Arrays, answers_of, archive_run, phases_of
 from siesta.experiment.metrics import Predictions, Step, Summary, summary
-from siesta.experiment.run import SCHEMA
-from siesta.experiment.run_folder import Row, read_rows
+from siesta.experiment.result_row import check_row
+from siesta.experiment.run_folder import Row, read_rows, remedy
 from siesta.methods import METHODS
 
-__all__ = ["Results", "Run", "Unfinished", "archive_runs", "read_results"]
+__all__ = ["KS", "Results", "Run", "Unfinished", "archive_runs", "read_results", "read_run"]
 
 KS = (1, 5)
-_KEYS = (
-    *("experiment", "run", "config", "method", "kind", "settings", "seed", "order", "step", "phase"),
-    *("n", "classes", "top1", "top5", "updates", "parameters", "bytes", "flops", "seconds"),
-    *("commit", "date", "machine"),
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +71,7 @@ class Run:
         """The name of the whole data set, on which alone printed results can be set beside; None for a part of it."""
         data: dict[str, Any] | None = self.last.get("data")
         if data is None:
-            return str(self.last["experiment"])
+            return None
         whole = not data.get("held_out") and "classes" not in data.get("options", {})
         return str(data["dataset"]) if whole else None
 
@@ -109,6 +104,10 @@ class Results:
     runs: list[Run]
     unfinished: list[Unfinished]
 
+    def paths(self) -> list[Path]:
+        """The folders of all runs."""
+        return [*(run.path for run in self.runs), *(run.path for run in self.unfinished)]
+
 
 def read_results(folders: Iterable[Path]) -> Results:
     """Reads every run below some folders: those of `siesta run`, archives, or single runs.
@@ -120,7 +119,7 @@ def read_results(folders: Iterable[Path]) -> Results:
     folders = list(folders)
     runs: dict[tuple[str, str], Run | Unfinished] = {}
     for path in _run_folders(folders):
-        run = _read(path)
+        run = read_run(path)
         twin = runs.setdefault((run.source, path.name), run)
         if twin is not run:
             raise BadInput(f"{twin.path} and {path} go by the same name: leave one out, or rename its folder")
@@ -138,6 +137,9 @@ def archive_runs(folders: Iterable[Path], target: Path) -> dict[Path, int]:
     if not results.runs:
         raise BadInput("none of these runs is finished: run them to their end before they are archived")
     places = {run.path: target / run.source / run.path.name for run in results.runs}
+    for run in results.runs:
+        if run.path.resolve() in (target.resolve(), *target.resolve().parents):
+            raise BadInput(f"{target} lies inside the run {run.path}: keep archives somewhere else")
     return {place: archive_run(path, place) for path, place in places.items()}
 
 
@@ -151,33 +153,23 @@ def _run_folders(folders: Iterable[Path]) -> list[Path]:
     return [found[path] for path in sorted(found)]
 
 
-def _read(path: Path) -> Run | Unfinished:
+def read_run(path: Path) -> Run | Unfinished:
+    """Reads and checks the folder of one run, live or archived."""
     home = path.resolve().parent
     source = home.parent.name if home.name == "runs" else home.name
     rows = read_rows(path)
     for number, row in enumerate(rows, start=1):
-        _check_row(path / "rows.jsonl", number, row)
+        check_row(path / "rows.jsonl", number, row)
     by_phase = {(row["step"], row["phase"]): row for row in rows}
     after = [by_phase[step, "after"] for step in range(len(rows)) if (step, "after") in by_phase]
     answers = answers_of(path) if rows else None
     stored = {key: _checked(path, row, answers) for key, row in by_phase.items()} if answers else {}
     if not ((path / "done").exists() or (path / ARCHIVED).exists()):
         return Unfinished(path, source, path.name, after[-1] if after else None)
-    if not after or [row["step"] for row in after] != list(range(len(after))):
-        raise Damaged(f"{path / 'rows.jsonl'} lacks rows although the run is done: remove {path} to run it anew")
+    if not after or [row["step"] for row in after] != list(range(len(after))) or phases_of(path) != set(by_phase):
+        raise Damaged(f"{path / 'rows.jsonl'} lacks rows although the run is done: {remedy(path)}")
     steps = [_step(stored[step, "after"], stored.get((step, "before"))) for step in range(len(after))]
     return Run(path, source, after, steps, stored[len(after) - 1, "after"]["samples"])
-
-
-def _check_row(file: Path, number: int, row: Row) -> None:
-    schema = row.get("schema") if isinstance(row, dict) else None
-    if schema is None:
-        raise Damaged(f"line {number} of {file} is no result row: remove {file.parent} to run it anew")
-    if schema != SCHEMA:
-        raise Damaged(f"{file} has rows of schema {schema}, this version reads {SCHEMA}: install the siesta it is from")
-    for key in _KEYS:
-        if key not in row:
-            raise Damaged(f"line {number} of {file} has no '{key}': remove {file.parent} to run it anew")
 
 
 def _checked(path: Path, row: Row, answers: Answers) -> Arrays:
@@ -190,11 +182,11 @@ def _checked(path: Path, row: Row, answers: Answers) -> Arrays:
         found = {"n": len(arrays["samples"]), **{f"top{k}": predictions.accuracy(k) for k in KS}}
         _ = arrays["new_classes"]
     except (KeyError, BadInput) as error:
-        raise Damaged(f"{file} does not hold the predictions of a step: remove {path} to run it anew") from error
+        raise Damaged(f"{file} does not hold the predictions of a step: {remedy(path)}") from error
     for name, value in found.items():
         if abs(value - row[name]) > 1e-9:
             where = f"step {row['step']} {row['phase']} sleep"
-            raise Damaged(f"{file} gives {name} = {value} for {where}, rows.jsonl says {row[name]}: run it anew")
+            raise Damaged(f"{file} gives {name} = {value} for {where}, rows.jsonl says {row[name]}: {remedy(path)}")
     return arrays
 
 

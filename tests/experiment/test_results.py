@@ -10,8 +10,8 @@ import pytest
 
 from siesta.errors import BadInput, Damaged, SiestaError
 from siesta.experiment.archive import ARCHIVED
-from siesta.experiment.report.runs import archive_runs, read_results
-from tests.experiment.report.conftest import write_run
+from siesta.experiment.results import archive_runs, read_results
+from tests.experiment.written_runs import write_run
 
 
 def accuracy(file: Path, k: int) -> float:
@@ -40,7 +40,7 @@ def test_a_run_says_what_it_is(tmp_path: Path) -> None:
     write_run(tmp_path / "toy", seed=3)
     (run,) = read_results([tmp_path / "toy"]).runs
     assert (run.source, run.last["seed"], run.offline, len(run.samples)) == ("toy", 3, False, 60)
-    assert run.data == "cub200, 64 px"
+    assert run.data == "cub200, 224 px"
     assert run.published_as == "cub200"
     assert run.resources.updates == run.last["updates"] == 300
 
@@ -51,7 +51,7 @@ def test_a_run_says_what_it_is(tmp_path: Path) -> None:
         ({"dataset": "a", "image_size": 32, "options": {"classes": 3}}, "a, 32 px, the first 3 classes", None),
         ({"dataset": "a", "image_size": 32, "options": {"test": "val"}}, "a, 32 px, test val", "a"),
         ({"dataset": "a", "image_size": 8, "held_out": 0.25}, "a, 8 px, tested on 25% of the training.*held out", None),
-        (None, "toy", "toy"),  # a row of an earlier version
+        (None, "toy", None),  # a row of an earlier version
     ],
 )
 def test_what_was_learned_is_told_in_words(
@@ -108,6 +108,14 @@ def change_row(**values: Any) -> Callable[[Path], None]:
     return change
 
 
+def cut_rows(count: int) -> Callable[[Path], None]:
+    def cut(run: Path) -> None:
+        lines = (run / "rows.jsonl").read_text().splitlines(keepends=True)
+        (run / "rows.jsonl").write_text("".join(lines[:-count]))
+
+    return cut
+
+
 def change_answers(**arrays: Any) -> Callable[[Path], None]:
     def change(run: Path) -> None:
         file = run / "predictions" / "00-after.npz"
@@ -124,13 +132,26 @@ def change_answers(**arrays: Any) -> Callable[[Path], None]:
         (change_row(top1=12.5), r"00-after\.npz gives top1 = .* for step 0 after sleep, rows\.jsonl says 12\.5"),
         (change_row(top5=12.5), r"00-after\.npz gives top5 = "),
         (change_row(n=1), r"00-after\.npz gives n = 20 for .* says 1:"),
-        (change_row(seconds=...), r"line 2 of .*rows\.jsonl has no 'seconds'"),
+        (change_row(seconds=...), r"line 2 of .*rows\.jsonl is no result row \(seconds: field required\): remove"),
+        (change_row(seconds={"wake": 1.0, "inference": 1.0}), r"no result row \(seconds\.sleep: field required\)"),
+        (change_row(seconds={"wake": -1.0, "sleep": 1.0, "inference": 1.0}), r"no result row \(seconds\.wake: "),
+        (change_row(machine=None), r"no result row \(machine: "),
+        (change_row(top1="70.9"), r"no result row \(top1: "),
+        (change_row(top1=float("nan")), r"no result row \(top1: "),
+        (change_row(parameters=0), r"no result row \(parameters: "),
+        (change_row(updates=-5), r"no result row \(updates: "),
+        (change_row(classes=0), r"no result row \(classes: "),
+        (change_row(order={}), r"no result row \(order\.name: "),
+        (change_row(data={}), r"no result row \(data\.dataset: "),
+        (change_row(commit=""), r"no result row \(commit: "),
         (change_row(schema=2), r"rows\.jsonl has rows of schema 2, this version reads 1"),
         (change_row(schema=...), r"line 2 of .*rows\.jsonl is no result row"),
         (change_row(phase="before", top1=0), r"00-before\.npz gives top1"),
         (change_row(step=7, phase="after"), r"07-after\.npz is missing"),
         (lambda run: (run / "rows.jsonl").write_text("{\n"), r"rows\.jsonl is damaged"),
         (lambda run: (run / "rows.jsonl").write_text("3\n"), r"line 1 of .* is no result row"),
+        (cut_rows(1), r"rows\.jsonl lacks rows although the run is done: remove"),
+        (cut_rows(2), r"rows\.jsonl lacks rows although the run is done"),
         (lambda run: (run / "rows.jsonl").write_text(""), r"rows\.jsonl lacks rows although the run is done"),
         (lambda run: (run / "predictions" / "01-after.npz").unlink(), r"01-after\.npz is missing"),
         (lambda run: (run / "predictions" / "01-after.npz").write_text("x"), r"01-after\.npz is damaged"),
@@ -149,8 +170,37 @@ def test_an_archive_must_agree_with_its_rows_too(tmp_path: Path) -> None:
     write_run(tmp_path / "toy")
     (kept,) = archive_runs([tmp_path / "toy"], tmp_path / "results")
     change_row(top1=12.5)(kept)
-    with pytest.raises(Damaged, match=rf"{ARCHIVED} gives top1 = .* for step 0 after sleep"):
+    with pytest.raises(Damaged, match=rf"{ARCHIVED} gives top1 = .* for step 0 after sleep.*: restore it"):
         read_results([tmp_path / "results"])
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_an_archive_that_lost_rows_is_not_a_shorter_run(tmp_path: Path, count: int) -> None:
+    write_run(tmp_path / "toy")
+    (kept,) = archive_runs([tmp_path / "toy"], tmp_path / "results")
+    cut_rows(count)(kept)
+    with pytest.raises(Damaged, match=r"rows\.jsonl lacks rows although the run is done: restore it"):
+        read_results([tmp_path / "results"])
+
+
+def test_an_archive_has_a_place_of_its_own(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "toy")
+    with pytest.raises(BadInput, match="lies inside the run"):
+        archive_runs([tmp_path / "toy"], run / "kept")
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(BadInput, match="file"):
+        archive_runs([tmp_path / "toy"], tmp_path / "file")
+    assert (tmp_path / "file").read_text() == "mine"
+    before = {file: file.read_bytes() for file in archive_files(tmp_path)}
+    archive_runs([tmp_path / "results"], tmp_path / "results")  # onto itself
+    assert {file: file.read_bytes() for file in archive_files(tmp_path)} == before
+
+
+def archive_files(folder: Path) -> list[Path]:
+    """The files of an archive made in a folder, if it is not there yet."""
+    if not (folder / "results").exists():
+        archive_runs([folder / "toy"], folder / "results")
+    return [file for file in (folder / "results").rglob("*") if file.is_file()]
 
 
 @pytest.mark.parametrize("name", ["", "nowhere"])
