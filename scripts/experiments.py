@@ -10,7 +10,7 @@ import numpy as np
 
 from scripts.measured import ROOT, table
 from siesta.experiment.metrics import Spread
-from siesta.experiment.report.differences import between_orders
+from siesta.experiment.report.differences import between_methods, between_orders
 from siesta.experiment.report.figures import curves_figure
 from siesta.experiment.report.groups import Comparison, Group, compared
 from siesta.experiment.report.look import standalone
@@ -128,8 +128,10 @@ def by_arrival() -> str:
 
 
 def full() -> str:
-    """The paper's protocol on all orders."""
-    return _by_order(comparison_of(_FULL))
+    """The paper's protocol on all orders, and which methods differ."""
+    comparison = comparison_of(_FULL)
+    square, _ = between_methods("class_incremental", comparison.orders["class_incremental"])
+    return f"{_by_order(comparison)}\n\n{markdown_table(square)}"
 
 
 def small() -> str:
