@@ -1,34 +1,32 @@
-"""What was rehearsed least comes first."""
+"""The less often a sample was rehearsed, the likelier it is."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import count
 
 import numpy as np
 
 from siesta.contracts import Ids, Memory
+from siesta.policies.draws import weighted
 
 __all__ = ["MinRehearsal"]
 
 
 class MinRehearsal:
-    """Takes the least rehearsed samples first, its own picks counted.
+    """Prefers samples that were rehearsed least: probability by 1 / (1 + times rehearsed).
 
     The paper's idea: what the network has seen least often is what it forgets first (appendix on rehearsal
-    policies). Among equals the order is random; once all are level this is `Uniform`.
+    policies). Counts are those at the start of the sleep. Taking the least rehearsed strictly first would make a sleep
+    one of new classes alone, and the old ones would be forgotten in it.
 
     Example:
-        >>> counts = np.array([2, 0, 1], dtype=np.int32)
-        >>> memory = Memory(np.arange(3), np.zeros(3, dtype=np.int32), counts, np.zeros(0, dtype=np.int32))
-        >>> picks = MinRehearsal().picks(memory, np.random.default_rng(0))
-        >>> next(picks).tolist(), sorted(next(picks).tolist()), sorted(next(picks).tolist())
-        ([1], [1, 2], [0, 1, 2])
+        >>> counts = np.array([9, 0], dtype=np.int32)
+        >>> memory = Memory(np.arange(2), np.zeros(2, dtype=np.int32), counts, np.zeros(0, dtype=np.int32))
+        >>> picks = next(MinRehearsal().picks(memory, np.random.default_rng(0)))
+        >>> round(float((picks == 1).mean()), 2)
+        0.91
     """
 
     def picks(self, memory: Memory, rng: np.random.Generator) -> Iterator[Ids]:
-        """Yields, level by level, all samples that stand no higher than the level, and so lifts them above it."""
-        order = np.argsort(memory.rehearsed, kind="stable")
-        ids, counts = memory.ids[order], memory.rehearsed[order]
-        for level in count(int(counts[0])):
-            yield rng.permutation(ids[: np.searchsorted(counts, level, side="right")])
+        """Draws with replacement."""
+        yield from weighted(memory.ids, 1.0 / (1.0 + memory.rehearsed.astype(np.float64)), rng)
