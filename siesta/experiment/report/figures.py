@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -183,9 +183,33 @@ def _against(axes: Axes, groups: Sequence[Group], cost: _Cost) -> None:
         axes.plot([x], [accuracy.mean], **{**line_style(group.series), "linestyle": "none"})
     axes.margins(0.12, 0.18)
     _scale(axes, xs)
+    if cost.unit == _TIME:
+        _mark_times(axes)
     axes.xaxis.set_major_formatter(lambda value, _: span(value) if cost.unit == _TIME else tick(value, cost.unit))
     axes.set_xlabel(cost.title + ("" if axes.get_xscale() == "linear" else ", logarithmic"))
     axes.set_ylabel("final top-1 accuracy, %")
+
+
+def _mark_times(axes: Axes) -> None:
+    """Ticks at times that people use."""
+    from matplotlib.ticker import FixedLocator, MultipleLocator, NullLocator
+
+    low, high = axes.get_xlim()
+    if axes.get_xscale() == "linear":
+        axes.xaxis.set_major_locator(MultipleLocator(next(step for step in _times() if high - low <= 4 * step)))
+        return
+    axes.xaxis.set_major_locator(FixedLocator([time for time in _DECADES if low <= time <= high]))
+    axes.xaxis.set_minor_locator(NullLocator())
+
+
+_DECADES = (0.1, 1, 10, 60, 600, *(3600 * 10**power for power in range(6)))
+
+
+def _times() -> Iterator[float]:
+    """Parts of a second, seconds, minutes and hours, in seconds."""
+    yield from (0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800)
+    for power in range(6):
+        yield from (3600 * 10**power * times for times in (1, 2, 5))
 
 
 def _scale(axes: Axes, xs: Sequence[float]) -> None:

@@ -9,7 +9,7 @@ from siesta.experiment.metrics import Spread
 __all__ = ["MISSING", "amount", "percent", "probability", "span", "tick", "with_deviation"]
 
 MISSING = "-"
-_SPANS = ((1, "s", 60), (60, "min", 100), (3600, "h", math.inf))
+_SPANS = ((1, "s", 60), (60, "min", 60), (3600, "h", math.inf))
 _STEPS = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
@@ -47,7 +47,7 @@ def span(seconds: float) -> str:
 
     Example:
         >>> span(12.5), span(90), span(4110), span(10_000), span(0)
-        ('12.5 s', '1.5 min', '69 min', '2.8 h', '0 s')
+        ('12.5 s', '1.5 min', '1.1 h', '2.8 h', '0 s')
     """
     size, unit = next((size, unit) for size, unit, most in _SPANS if abs(seconds) < most * size)
     return f"{seconds / size:.{0 if abs(seconds) >= 9.95 * size else 1}f}".removesuffix(".0") + f" {unit}"

@@ -95,3 +95,18 @@ def test_costs_far_apart_are_seen_in_decades(tmp_path: Path, updates: tuple[int,
     (comparison,) = compared(read_results([tmp_path]).runs)
     axes = axes_of(cost_figure("toy", "class_incremental", comparison.groups()), 0)
     assert axes.get_xscale() == scale
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [((30, 4000), ["1 min", "10 min", "1 h"]), ((100, 150, 400), ["2 min", "4 min", "6 min"]), ((0.2, 0.3), ["0.3 s"])],
+)
+def test_times_are_marked_as_people_say_them(tmp_path: Path, seconds: tuple[float, ...], words: list[str]) -> None:
+    for method, spent in zip(("siesta", "remind", "ncm"), seconds, strict=False):
+        write_run(tmp_path / "toy", method, seconds={"wake": spent, "sleep": 0.0, "inference": 1.0})
+    (comparison,) = compared(read_results([tmp_path]).runs)
+    axes = axes_of(cost_figure("toy", "class_incremental", comparison.groups()), 2)
+    low, high = axes.get_xlim()
+    shown = [axes.xaxis.get_major_formatter()(place, 0) for place in axes.get_xticks() if low <= place <= high]
+    assert set(words) <= set(shown), shown
+    assert len(shown) <= 5
