@@ -46,8 +46,8 @@ def span(seconds: float) -> str:
     """A time in the unit that suits it.
 
     Example:
-        >>> span(12.5), span(90), span(4110), span(10_000), span(0)
-        ('12.5 s', '1.5 min', '1.1 h', '2.8 h', '0 s')
+        >>> span(12.4), span(90), span(4110), span(10_000), span(0)
+        ('12 s', '1.5 min', '1.1 h', '2.8 h', '0 s')
     """
     size, unit = next((size, unit) for size, unit, most in _SPANS if abs(seconds) < most * size)
     return f"{seconds / size:.{0 if abs(seconds) >= 9.95 * size else 1}f}".removesuffix(".0") + f" {unit}"
