@@ -93,9 +93,11 @@ def _told(order: str, method: str, row: Row) -> str:
     from siesta.experiment.beside import columns
 
     accuracies = "" if row.alpha is None else f" {_printed(row, 'mu') or '-'} / {_printed(row, 'alpha')}"
-    others = [f"{words}: {text}" for name, words in columns(row).items() if (text := _printed(row, name))]
-    if accuracies:
-        others = [text for text in others if not text.startswith(("mu", "alpha"))]
+    others = [
+        f"{words}: {text}"
+        for name, words in columns(row).items()
+        if name not in ("mu", "alpha") and (text := _printed(row, name))
+    ]
     where = "" if order == "class_incremental" else f" in {order}"
     return f"{method}{where}{accuracies}" + (f" ({'; '.join(others)})" if others else "")
 

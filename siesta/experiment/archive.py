@@ -36,9 +36,12 @@ Answers = Callable[[int, str], Arrays]
 def phases_of(run: Path) -> set[tuple[int, str]]:
     """Steps and phases that a run's folder has predictions of."""
     if (run / ARCHIVED).exists():
-        return set(read_archive(run / ARCHIVED))
-    names = (file.stem.partition("-") for file in (run / "predictions").glob("*-*.npz"))
-    return {(int(step), phase) for step, _, phase in names if step.isdecimal()}
+        with np.load(run / ARCHIVED, allow_pickle=False) as stored:
+            names = list(stored.files)
+    else:
+        names = [file.stem for file in (run / "predictions").glob("*.npz")]
+    parts = (name.partition("-") for name in names)
+    return {(int(step), phase) for step, _, phase in parts if phase in ("before", "after")}
 
 
 def answers_of(run: Path) -> Answers:

@@ -81,7 +81,6 @@ def _ours(runs: list[Run], method: MethodEntry, row: Row | None) -> dict[str, Sp
 
 def _values(run: Run, method: MethodEntry, table: Table, parts: Mapping[str, int]) -> dict[str, float | None]:
     found, spent = run.summaries[table.k], run.resources
-    gains = [after - before for before, after in zip(found.before, found.after, strict=True) if before is not None]
     stored = {name: size for name, size in spent.bytes.items() if not parts or name in parts}
     weights = spent.parameters - (_frozen(method) if table.trainable else 0)
     return {
@@ -90,7 +89,7 @@ def _values(run: Run, method: MethodEntry, table: Table, parts: Mapping[str, int
         "parameters": weights / 10**6,
         "memory": sum(stored.values()) / table.memory_unit,
         "updates": spent.updates / table.updates_unit,
-        "gain": spread(gains).mean if gains else None,
+        "gain": found.gain.mean if found.gain else None,
         "gflops": achieved_rate(spent),
         "hours": sum(spent.seconds.get(phase, 0.0) for phase in ("wake", "sleep")) / 3600,
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from siesta.experiment.report.document import Figure, Panel
 from siesta.experiment.report.groups import Group
 from siesta.experiment.report.look import LIGHT, PAPER, line_style
 from siesta.experiment.report.numbers import span, tick
+from siesta.experiment.report.scales import mark_times, scale
 from siesta.experiment.results import KS, Run
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["cost_figure", "curves_figure", "sides_figure", "sleep_figure"]
 
 _LARGEST = 420.0  # points squared
-_TIME = "s"
 
 
 def curves_figure(stem: str, order: str, groups: Sequence[Group]) -> Figure:
@@ -78,14 +78,14 @@ def sides_figure(stem: str, order: str, groups: Sequence[Group]) -> Figure | Non
 class _Cost:
     name: str
     title: str
-    unit: str
+    write: Callable[[float], str]
     measure: Callable[[Run], float]
 
 
 _COSTS = (
-    _Cost("updates", "updates U", "", lambda run: float(run.last["updates"])),
-    _Cost("bytes", "memory M", "B", lambda run: float(sum(run.last["bytes"].values()))),
-    _Cost("seconds", "time of wake and sleep", _TIME, lambda run: sum(map(run.last["seconds"].get, ("wake", "sleep")))),
+    _Cost("updates", "updates U", tick, lambda run: float(run.last["updates"])),
+    _Cost("bytes", "memory M", partial(tick, unit="B"), lambda run: float(sum(run.last["bytes"].values()))),
+    _Cost("seconds", "time of wake and sleep", span, lambda run: sum(map(run.last["seconds"].get, ("wake", "sleep")))),
 )
 
 
@@ -182,49 +182,9 @@ def _against(axes: Axes, groups: Sequence[Group], cost: _Cost) -> None:
         axes.scatter([x], [accuracy.mean], s=area, color=colour, alpha=0.45, linewidth=0)
         axes.plot([x], [accuracy.mean], **{**line_style(group.series), "linestyle": "none"})
     axes.margins(0.12, 0.18)
-    _scale(axes, xs)
-    if cost.unit == _TIME:
-        _mark_times(axes)
-    axes.xaxis.set_major_formatter(lambda value, _: span(value) if cost.unit == _TIME else tick(value, cost.unit))
+    scale(axes, xs)
+    if cost.write is span:
+        mark_times(axes)
+    axes.xaxis.set_major_formatter(lambda value, _: cost.write(value))
     axes.set_xlabel(cost.title + ("" if axes.get_xscale() == "linear" else ", logarithmic"))
     axes.set_ylabel("final top-1 accuracy, %")
-
-
-def _mark_times(axes: Axes) -> None:
-    """Ticks at times that people use."""
-    from matplotlib.ticker import FixedLocator, MultipleLocator, NullLocator
-
-    low, high = axes.get_xlim()
-    if axes.get_xscale() == "linear":
-        axes.xaxis.set_major_locator(MultipleLocator(next(step for step in _times() if high - low <= 4 * step)))
-        return
-    axes.xaxis.set_major_locator(FixedLocator([time for time in _DECADES if low <= time <= high]))
-    axes.xaxis.set_minor_locator(NullLocator())
-
-
-_DECADES = (0.1, 1, 10, 60, 600, *(3600 * 10**power for power in range(6)))
-
-
-def _times() -> Iterator[float]:
-    """Parts of a second, seconds, minutes and hours, in seconds."""
-    yield from (0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800)
-    for power in range(6):
-        yield from (3600 * 10**power * times for times in (1, 2, 5))
-
-
-def _scale(axes: Axes, xs: Sequence[float]) -> None:
-    """Decades, where values are far apart; zero has its place on the left."""
-    from matplotlib.ticker import LogLocator
-
-    above = [x for x in xs if x > 0]
-    if not above or max(above) <= 10 * min(above):
-        axes.locator_params(axis="x", nbins=4)
-        if max(xs) - min(xs) < 0.02 * max(xs):  # all the same: no digits that say nothing
-            axes.set_xlim(0.8 * min(xs), 1.2 * max(xs))
-        return
-    if min(xs) > 0:
-        axes.set_xscale("log")
-        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if max(xs) < 50 * min(xs) else (1,)))
-        axes.xaxis.set_minor_formatter(lambda *_: "")
-    else:
-        axes.set_xscale("symlog", linthresh=min(above))
