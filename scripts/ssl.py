@@ -12,23 +12,24 @@ __all__ = ["chain", "pretraining"]
 _NOT_YET = "Not measured yet: `python -m scripts.ssl_results CUB_200_2011`."
 
 
-def _measured(name: str) -> list[dict[str, Any]]:
+Row = dict[str, Any]
+
+
+def _measured(name: str) -> list[Row]:
     return rows_of(f"ssl/{name}") if (ROOT / "results" / "ssl" / f"{name}.jsonl").exists() else []
 
 
 def pretraining() -> str:
     """A row for each start: what it saw, and what its bottom is worth beside an untrained one."""
-    trained, read = {row["method"]: row for row in _measured("pretraining")}, _measured("readout")
-    if not read:
+    trained, read = _measured("pretraining"), _measured("readout")
+    if not trained:
         return _NOT_YET
-    tops = {name: [row["top1"] for row in read if row["method"] == name] for name in {row["method"] for row in read}}
-    floor = mean(tops["untrained"])
-    body = []
-    for name in sorted(tops, key=lambda some: -mean(tops[some])):
-        better = "-" if name == "untrained" else "yes" if min(tops[name]) > max(tops["untrained"]) else "**no**"
-        spread = f" ± {stdev(tops[name]):.1f}" if len(tops[name]) > 1 else ""
-        gain = f"{mean(tops[name]) - floor:+.1f}"
-        body.append([name, *_facts(trained.get(name)), f"{mean(tops[name]):.1f}{spread}", gain, better])
+    seen = {row["method"]: row for row in trained}
+    tops: dict[str, list[float]] = {name: [] for name in seen}
+    for row in read:
+        tops.setdefault(row["method"], []).append(row["top1"])
+    best_first = sorted(tops, key=lambda name: -mean(tops[name] or [0.0]))
+    body = [[name, *_facts(seen.get(name)), *_worth(name, tops)] for name in best_first]
     header = [
         "start",
         "pictures seen",
@@ -39,10 +40,11 @@ def pretraining() -> str:
         "over untrained",
         "every seed above every untrained one",
     ]
-    return f"{table(header, body)}\n\n{_note(read, len(tops['untrained']))}"
+    return f"{table(header, body)}\n\n{_note(trained, read)}"
 
 
-def _facts(row: dict[str, Any] | None) -> list[str]:
+def _facts(row: Row | None) -> list[str]:
+    """What was seen, and what came of it."""
     if row is None:
         return ["", "", "", ""]
     loss, knn = (f"{row[first]:.3g} -> {row[last]:.3g}" for first, last in _PAIRS)
@@ -52,10 +54,25 @@ def _facts(row: dict[str, Any] | None) -> list[str]:
 _PAIRS = (("loss_first", "loss_last"), ("knn_untrained", "knn"))
 
 
-def _note(read: list[dict[str, Any]], seeds: int) -> str:
-    config = read[0]["config"]
-    how = f"{config['backbone']}, {config['image_size']} px, {config['epochs']} epochs of top and head, {seeds} seeds"
-    return f"{how}; `python -m scripts.ssl_results CUB_200_2011`, {read[0]['date'][:10]}."
+def _worth(name: str, tops: dict[str, list[float]]) -> list[str]:
+    """The read-out, over all seeds; nothing where it is still to be done."""
+    own, floor = tops[name], tops.get("untrained")
+    if not own or not floor:
+        return ["", "", ""]
+    spread = f" ± {stdev(own):.1f}" if len(own) > 1 else ""
+    better = "" if name == "untrained" else "yes" if min(own) > max(floor) else "**no**"
+    return [f"{mean(own):.1f}{spread}", f"{mean(own) - mean(floor):+.1f}", better]
+
+
+def _note(trained: list[Row], read: list[Row]) -> str:
+    first = trained[0]["config"]
+    how = [
+        f"{first['backbone']}, {first['image_size']} px, {first['seconds']:,.0f} s on {first['threads']} thread each"
+    ]
+    if read:
+        seeds = {row["config"]["seed"] for row in read}
+        how.append(f"then {read[0]['config']['epochs']} epochs of top and head, {len(seeds)} seeds")
+    return f"{'; '.join(how)}. `python -m scripts.ssl_results CUB_200_2011`, {trained[0]['date'][:10]}."
 
 
 def chain() -> str:

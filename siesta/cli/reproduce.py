@@ -54,6 +54,8 @@ def reproduce(
         raise BadInput(f"experiments need {error.name}: pip install 'siesta-learn[harness]'") from None
 
     if listed:
+        if data is not None and not data.is_dir():
+            raise BadInput(f"there is no folder {data}: give the one that has the data sets by name as --data")
         _show_list(list(needs(data)), as_json)
         return
     if name is None:

@@ -93,6 +93,7 @@ def test_it_runs_and_sets_the_results_beside_the_published_ones(here: Path) -> N
 def test_wrong_input_ends_in_a_sentence(here: Path) -> None:
     for arguments, words in (
         ([], "name an experiment of the paper"),
+        (["--list", "--data", "nowhere"], "no folder nowhere"),
         (["mnist"], "no experiment 'mnist'"),
         (["no_aug"], "imagenet is not at data/imagenet: give its folder with --data"),
         (["no_aug", "--data", "nowhere", "--weights", "random"], r"train/<wnid>.*below nowhere"),
