@@ -42,12 +42,11 @@ PARTS = ("pretraining", "readout", "chain")
 UNTRAINED, RANDOM_TOP = "untrained", "random"
 
 # What two cores can afford. Barlow Twins, MIRA and SEED have rates for runs a hundred times as long: here they get
-# SwAV's, which moves weights as far in hundreds of steps. Fewer and narrower where a head would cost more than the
-# network.
+# higher ones, though none above SwAV's. Fewer and narrower where a head would cost more than the network.
 AFFORDED: dict[str, dict[str, Any]] = {
-    "barlow_twins": {"rate": 0.6, "options": {"width": 2048}},
+    "barlow_twins": {"rate": 0.15, "options": {"width": 2048}},
     "mira": {"rate": 0.6, "options": {"prototypes": 1000}},
-    "mira+barlow_twins": {"rate": 0.6, "options": {"prototypes": 1000, "width": 2048}},
+    "mira+barlow_twins": {"rate": 0.15, "options": {"prototypes": 1000, "width": 2048}},
     "seed": {"rate": 0.1, "options": {"queue": 4096}},
 }
 
