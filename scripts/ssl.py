@@ -9,6 +9,7 @@ from scripts.measured import ROOT, rows_of, table
 
 __all__ = ["chain", "pretraining"]
 
+_IN_THE_PAPER = 2000 * 128_000  # epochs of a tenth of ImageNet
 _NOT_YET = "Not measured yet: `python -m scripts.ssl_results CUB_200_2011`."
 
 
@@ -66,13 +67,25 @@ def _worth(name: str, tops: dict[str, list[float]]) -> list[str]:
 
 def _note(trained: list[Row], read: list[Row]) -> str:
     first = trained[0]["config"]
-    how = [
-        f"{first['backbone']}, {first['image_size']} px, {first['seconds']:,.0f} s on {first['threads']} thread each"
-    ]
+    budget = f"{first['seconds']:,.0f} s on {first['threads']} thread each"
+    how = [f"{first['backbone']}, {first['image_size']} px, {budget}"]
     if read:
         seeds = {row["config"]["seed"] for row in read}
         how.append(f"then {read[0]['config']['epochs']} epochs of top and head, {len(seeds)} seeds")
-    return f"{'; '.join(how)}. `python -m scripts.ssl_results CUB_200_2011`, {trained[0]['date'][:10]}."
+    command = f"`python -m scripts.ssl_results CUB_200_2011`, {trained[0]['date'][:10]}."
+    return f"{'; '.join(how)}. {command}{_distance(trained)}"
+
+
+def _distance(trained: list[Row]) -> str:
+    """How far this is from the paper's pre-training."""
+    swav = next((row for row in trained if row["method"] == "swav"), None)
+    if swav is None:
+        return ""
+    times = _IN_THE_PAPER / swav["pictures"]
+    return (
+        "\n\nThe paper trains SwAV for 2,000 epochs of ImageNet's first 100 classes, about 128,000 pictures of 224 px: "
+        f"{float(f'{times:.2g}'):,.0f} times as many pictures as SwAV saw here, each more than five times as large."
+    )
 
 
 def chain() -> str:
