@@ -42,14 +42,8 @@ PARTS = ("pretraining", "readout", "chain")
 UNTRAINED, RANDOM_TOP = "untrained", "random"
 
 # What two cores can afford. Barlow Twins, MIRA and SEED have rates for runs a hundred times as long: here they get
-# higher ones. SwAV's prototypes stand still for 5,005 steps in the original, far longer than half an hour takes; let go
-# after a few, they and the embeddings agree on telling nothing. Fewer and narrower where a head would cost more than
-# the network.
-_STILL = {"options": {"thaw": 1.0}}
+# higher ones. Fewer and narrower where a head would cost more than the network.
 AFFORDED: dict[str, dict[str, Any]] = {
-    "swav": _STILL,
-    "swav+essl": _STILL,
-    "swav+seal": _STILL,
     "barlow_twins": {"rate": 0.15, "options": {"width": 2048}},
     "mira": {"rate": 0.3, "options": {"prototypes": 1000}},
     "mira+barlow_twins": {"rate": 0.15, "options": {"prototypes": 1000, "width": 2048}},

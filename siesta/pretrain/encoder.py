@@ -1,4 +1,4 @@
-"""What is trained: a whole network with its scaling, and the small networks that methods put on top of it."""
+"""What is trained: a whole network with its scaling, and the head that methods put on top of it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from siesta.contracts import Scaling
 
-__all__ = ["Encoder", "Prototypes", "projector"]
+__all__ = ["Encoder", "projector"]
 
 
 class Encoder(nn.Module):
@@ -55,20 +54,3 @@ def projector(*widths: int) -> nn.Sequential:
     for inputs, outputs in pairwise(widths[:-1]):
         layers += [nn.Linear(inputs, outputs, bias=False), nn.BatchNorm1d(outputs), nn.ReLU()]
     return nn.Sequential(*layers, nn.Linear(widths[-2], widths[-1]))
-
-
-class Prototypes(nn.Module):
-    """Directions that pictures are assigned to, (K, D); always of length one."""
-
-    def __init__(self, count: int, features: int) -> None:
-        super().__init__()
-        self.directions = nn.Parameter(F.normalize(torch.randn(count, features)))
-
-    @torch.no_grad()
-    def normalise(self) -> None:
-        """Brings them back to length one after a step."""
-        self.directions.copy_(F.normalize(self.directions))
-
-    def forward(self, embeddings: Tensor) -> Tensor:
-        """(B, D) of length one -> cosines (B, K)."""
-        return F.linear(embeddings, self.directions)

@@ -19,7 +19,8 @@ from siesta.pretrain import ranks
 from siesta.pretrain.barlow_twins import BLURRED, SOLARISED
 from siesta.pretrain.contract import Outcome, Part, Training, Views, eased
 from siesta.pretrain.crops import Colours, Crop, multi_crop
-from siesta.pretrain.encoder import Encoder, Prototypes, projector
+from siesta.pretrain.encoder import Encoder, projector
+from siesta.pretrain.prototypes import STILL, Prototypes
 from siesta.pretrain.swav import LARGE_CROPS, swapped_loss
 
 __all__ = ["MIRA", "mira_targets"]
@@ -75,22 +76,23 @@ class MIRA(nn.Module):
         rounds: int = 30,
         slowness: float = 0.99,
         thaw: float = 1 / 400,
+        still: int = STILL,
         hidden: int = 2048,
         embedding: int = 256,
     ) -> None:
         super().__init__()
         self.encoder = encoder
         self.projector = projector(encoder.features, hidden, hidden, embedding)
-        self.prototypes = Prototypes(prototypes, embedding)
+        self.prototypes = Prototypes(prototypes, embedding, thaw, still)
         self.slow_encoder = copy.deepcopy(encoder).requires_grad_(False)
         self.slow_projector = copy.deepcopy(self.projector).requires_grad_(False)
         self._temperature, self._target_temperature, self._rounds = temperature, target_temperature, rounds
-        self._betas, self._slowness, self._thaw = (first_beta, beta), slowness, thaw
+        self._betas, self._slowness = (first_beta, beta), slowness
 
     def parts(self) -> list[Part]:
         """Prototypes stand still until they thaw; the slow copy follows by itself."""
         rest = [*self.encoder.parameters(), *self.projector.parameters()]
-        return [Part(rest), Part(self.prototypes.parameters(), lambda fraction: float(fraction >= self._thaw))]
+        return [Part(rest), self.prototypes.part()]
 
     def forward(self, views: Views, fraction: float) -> Outcome:
         """Crops, the large ones first, see `plan` -> loss."""
@@ -98,7 +100,7 @@ class MIRA(nn.Module):
 
     def of_features(self, z: Tensor, views: Views, fraction: float) -> Outcome:
         """The same for crops whose z (crops * B, features) is known."""
-        self.prototypes.normalise()
+        self.prototypes.begin_step()
         embeddings = F.normalize(self.projector(z))  # (crops * B, D)
         scores = self.prototypes(embeddings).chunk(len(views.crops))
         targets = self._targets(views.crops[:LARGE_CROPS], fraction)

@@ -25,6 +25,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "rounds": (1, 1000),
     "slowness": (0.0, 1.0),
     "speed": (0.0, 1.0),
+    "still": (0, 1_000_000_000),
     "target_temperature": (0.001, 100.0),
     "teacher_temperature": (0.001, 100.0),
     "temperature": (0.001, 100.0),

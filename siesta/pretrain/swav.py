@@ -5,7 +5,8 @@ Caron et al. 2020, "Unsupervised Learning of Visual Features by Contrasting Clus
 Two large crops of a picture are divided among prototypes so that all of these are used alike (Sinkhorn-Knopp); every
 other crop has to predict that division. As the SIESTA paper trains it: 2 x 224 + 6 x 128 px, 1000 prototypes, epsilon
 0.03, a queue of 384, rate 0.6 falling to 0.0006 at a batch of 64; the rest is the original's small-batch recipe. There
-prototypes stand still for one epoch of 200 and the queue begins after 15: fractions of the run here.
+prototypes stand still for one epoch of 200 and the queue begins after 15: fractions of the run here; but they also
+stand still for as many steps as there.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from torch.nn import functional as F
 from siesta.pretrain import ranks
 from siesta.pretrain.contract import Outcome, Part, Training, Views
 from siesta.pretrain.crops import Crop, multi_crop
-from siesta.pretrain.encoder import Encoder, Prototypes, projector
+from siesta.pretrain.encoder import Encoder, projector
+from siesta.pretrain.prototypes import STILL, Prototypes
 from siesta.pretrain.queue import Queue
 
 __all__ = ["LARGE", "LARGE_CROPS", "SMALL", "SwAV", "sinkhorn", "swapped_loss"]
@@ -84,25 +86,26 @@ class SwAV(nn.Module):
         queue: int = 384,
         queue_starts: float = 15 / 200,
         thaw: float = 1 / 200,
+        still: int = STILL,
         hidden: int = 2048,
         embedding: int = 128,
     ) -> None:
         super().__init__()
         self.encoder = encoder
         self.projector = projector(encoder.features, hidden, embedding)
-        self.prototypes = Prototypes(prototypes, embedding)
+        self.prototypes = Prototypes(prototypes, embedding, thaw, still)
         self.queues = nn.ModuleList(Queue(queue, embedding) for _ in range(LARGE_CROPS))
         self._epsilon, self._rounds, self._temperature = epsilon, rounds, temperature
-        self._queue_starts, self._thaw = queue_starts, thaw
+        self._queue_starts = queue_starts
 
     def parts(self) -> list[Part]:
         """Prototypes stand still until they thaw."""
         rest = [*self.encoder.parameters(), *self.projector.parameters()]
-        return [Part(rest), Part(self.prototypes.parameters(), lambda fraction: float(fraction >= self._thaw))]
+        return [Part(rest), self.prototypes.part()]
 
     def forward(self, views: Views, fraction: float) -> Outcome:
         """Crops, the large ones first, see `plan` -> loss."""
-        self.prototypes.normalise()
+        self.prototypes.begin_step()
         embeddings = F.normalize(self.projector(self.encoder.many(views.crops)))  # (crops * B, D)
         scores = self.prototypes(embeddings).chunk(len(views.crops))
         large = embeddings.detach().chunk(len(views.crops))[:LARGE_CROPS]

@@ -112,8 +112,10 @@ def test_the_queue_starts_late_and_counts_once_it_is_full() -> None:
         assert found.loss.item() == pytest.approx(float(swapped_loss(scores, targets, 0.1)), rel=1e-5)
 
 
-def test_prototypes_thaw() -> None:
-    rest, prototypes = _swav(thaw=0.1).parts()
-    assert rest.factor(0.0) == 1
-    assert prototypes.factor(0.09) == 0 and prototypes.factor(0.1) == 1
+def test_prototypes_thaw_by_the_share_of_the_run_and_by_steps() -> None:
+    method = _swav(thaw=0.1, still=2)
+    rest, prototypes = method.parts()
     assert [tuple(weights.shape) for weights in prototypes.parameters] == [(6, 4)]
+    for seen in (0, 0, 1):
+        method(views_for("swav"), 0.0)
+        assert (rest.factor(0.5), prototypes.factor(0.09), prototypes.factor(0.1)) == (1, 0, seen)
