@@ -41,12 +41,12 @@ SEEDS = (0, 1, 2)
 PARTS = ("pretraining", "readout", "chain")
 UNTRAINED, RANDOM_TOP = "untrained", "random"
 
-# What two cores can afford. Barlow Twins, MIRA and SEED have rates for runs a hundred times as long: here they get
-# higher ones. Fewer and narrower where a head would cost more than the network.
+# What two cores can afford. Barlow Twins and SEED have rates for runs a hundred times as long: here they get higher
+# ones, SwAV and MIRA their own. Fewer and narrower where a head would cost more than the network.
 AFFORDED: dict[str, dict[str, Any]] = {
     "barlow_twins": {"rate": 0.15, "options": {"width": 2048}},
-    "mira": {"rate": 0.3, "options": {"prototypes": 1000}},
-    "mira+barlow_twins": {"rate": 0.15, "options": {"prototypes": 1000, "width": 2048}},
+    "mira": {"options": {"prototypes": 1000}},
+    "mira+barlow_twins": {"options": {"prototypes": 1000, "width": 2048}},
     "seed": {"rate": 0.1, "options": {"queue": 4096}},
 }
 
