@@ -49,7 +49,7 @@ def _facts(row: Row | None) -> list[str]:
     if row is None:
         return ["", "", "", ""]
     loss, knn = (f"{row[first]:.3g} -> {row[last]:.3g}" for first, last in _PAIRS)
-    return [f"{row['pictures']:,}", f"{row['epochs']:.1f}", loss, knn]
+    return [f"{row['pictures']:,}", f"{row['epochs']:.1f}", loss + (", collapsed" if row["warning"] else ""), knn]
 
 
 _PAIRS = (("loss_first", "loss_last"), ("knn_untrained", "knn"))
