@@ -48,11 +48,9 @@ def _facts(row: Row | None) -> list[str]:
     """What was seen, and what came of it."""
     if row is None:
         return ["", "", "", ""]
-    loss, knn = (f"{row[first]:.3g} -> {row[last]:.3g}" for first, last in _PAIRS)
-    return [f"{row['pictures']:,}", f"{row['epochs']:.1f}", loss + (", collapsed" if row["warning"] else ""), knn]
-
-
-_PAIRS = (("loss_first", "loss_last"), ("knn_untrained", "knn"))
+    loss = f"{row['loss_first']:.4g} -> {row['loss_last']:.4g}" + (", collapsed" if row["warning"] else "")
+    knn = f"{row['knn_untrained']:.2f} -> {row['knn']:.2f}"
+    return [f"{row['pictures']:,}", f"{row['epochs']:.1f}", loss, knn]
 
 
 def _worth(name: str, tops: dict[str, list[float]]) -> list[str]:
