@@ -57,6 +57,14 @@ def _weighted(sharp: Tensor, used: Tensor, beta: float) -> Tensor:
     return sharp * used.clamp_min(1e-12).pow(-beta / (1 - beta))
 
 
+def _embedded(head: nn.Module, z: Tensor, crops: int) -> list[Tensor]:
+    """Embeddings (B, D) of each crop, from all their features; norms see one crop at a time, as its authors have it.
+
+    So the copy, which sees large crops only, is normed as the network itself.
+    """
+    return [F.normalize(head(rows)) for rows in z.chunk(crops)]
+
+
 class MIRA(nn.Module):
     """The encoder with a projection head and prototypes, and a slow copy of all but the prototypes."""
 
@@ -101,23 +109,21 @@ class MIRA(nn.Module):
     def of_features(self, z: Tensor, views: Views, fraction: float) -> Outcome:
         """The same for crops whose z (crops * B, features) is known."""
         self.prototypes.begin_step()
-        embeddings = F.normalize(self.projector(z))  # (crops * B, D)
-        scores = self.prototypes(embeddings).chunk(len(views.crops))
+        embeddings = _embedded(self.projector, z, len(views.crops))
+        scores = [self.prototypes(rows) for rows in embeddings]
         targets = self._targets(views.crops[:LARGE_CROPS], fraction)
         loss = swapped_loss(scores, targets, self._temperature)
         shares = F.softmax(scores[0].detach() / self._temperature, dim=1)
-        return Outcome(loss, embeddings.detach().chunk(len(views.crops))[0], shares)
+        return Outcome(loss, embeddings[0].detach(), shares)
 
     @torch.no_grad()
     def _targets(self, large: Sequence[Tensor], fraction: float) -> list[Tensor]:
         """Assignments (B, K) of each large crop by the slow copy, all ranks counted in."""
         self._follow(eased(self._slowness, 1.0, fraction))
-        rows = self.prototypes(F.normalize(self.slow_projector(self.slow_encoder.many(large)))).chunk(len(large))
+        embeddings = _embedded(self.slow_projector, self.slow_encoder.many(large), len(large))
         beta = eased(*self._betas, fraction)
-        return [
-            ranks.own(mira_targets(ranks.gathered(scores), self._target_temperature, beta, self._rounds))
-            for scores in rows
-        ]
+        every = [ranks.gathered(self.prototypes(rows)) for rows in embeddings]
+        return [ranks.own(mira_targets(scores, self._target_temperature, beta, self._rounds)) for scores in every]
 
     def _follow(self, slowness: float) -> None:
         for quick, slow in ((self.encoder, self.slow_encoder), (self.projector, self.slow_projector)):
