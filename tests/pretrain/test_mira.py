@@ -6,9 +6,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 import torch
+from torch.nn import functional as F
 
 from siesta.pretrain.mira import MIRA, mira_targets
+from siesta.pretrain.swav import swapped_loss
 from tests.pretrain.toys import tiny_encoder, views_for
 
 TEMPERATURE, BETA = 0.225, 2 / 3
@@ -73,3 +76,13 @@ def test_the_slow_copy_follows() -> None:
     method(views_for("mira"), 1.0)
     for old, now in zip(start, method.slow_encoder.parameters(), strict=True):
         torch.testing.assert_close(now, old + 0.1)  # in the end it stands still
+
+
+def test_the_loss_is_made_of_these_parts_crop_by_crop() -> None:
+    method, views = MIRA(tiny_encoder(), prototypes=6, hidden=8, embedding=4), views_for("mira")
+    found = method(views, 0.0)
+    with torch.no_grad():  # the copy is still the network itself
+        z = method.encoder.many(views.crops).chunk(len(views.crops))
+        scores = [F.normalize(method.projector(rows)) @ method.prototypes.directions.T for rows in z]
+    targets = [mira_targets(score, TEMPERATURE, 0.75, 30) for score in scores[:2]]
+    assert found.loss.item() == pytest.approx(float(swapped_loss(scores, targets, 0.1)), rel=1e-5)
