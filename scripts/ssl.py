@@ -70,6 +70,8 @@ def _note(trained: list[Row], read: list[Row]) -> str:
     if read:
         seeds = {row["config"]["seed"] for row in read}
         how.append(f"then {read[0]['config']['epochs']} epochs of top and head, {len(seeds)} seeds")
+    else:
+        how.append("top and head over it are not measured yet")
     command = f"`python -m scripts.ssl_results CUB_200_2011`, {trained[0]['date'][:10]}."
     return f"{'; '.join(how)}. {command}{_distance(trained)}"
 
