@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from statistics import mean, stdev
-from typing import Any
 
-from scripts.measured import ROOT, rows_of, table
+from scripts.measured import ROOT, Row, rows_of, table
 
 __all__ = ["chain", "pretraining"]
 
 _IN_THE_PAPER = 2000 * 128_000  # epochs of a tenth of ImageNet
 _NOT_YET = "Not measured yet: `python -m scripts.ssl_results CUB_200_2011`."
-
-
-Row = dict[str, Any]
 
 
 def _measured(name: str) -> list[Row]:

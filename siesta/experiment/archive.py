@@ -41,7 +41,7 @@ def phases_of(run: Path) -> set[tuple[int, str]]:
     else:
         names = [file.stem for file in (run / "predictions").glob("*.npz")]
     parts = (name.partition("-") for name in names)
-    return {(int(step), phase) for step, _, phase in parts if phase in ("before", "after")}
+    return {(int(step), phase) for step, _, phase in parts if step.isdecimal() and phase in ("before", "after")}
 
 
 def answers_of(run: Path) -> Answers:
