@@ -17,7 +17,7 @@ def provenance() -> dict[str, Any]:
     """Date, commit and machine, as every results row carries them."""
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": _commit(),
+        "commit": _COMMIT,
         "machine": {
             "cores": os.cpu_count(),
             "processor": platform.machine(),
@@ -36,3 +36,6 @@ def _commit() -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip()
+
+
+_COMMIT = _commit()  # of the code as it is loaded: while a long run goes on, the checkout may move
