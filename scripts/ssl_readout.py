@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -14,9 +15,10 @@ from torch import Tensor, nn
 from siesta.backbones import make_backbone
 from siesta.backbones.frozen_norm import with_frozen_norms
 from siesta.batch import Batch
-from siesta.budget import steps
+from siesta.budget import one_cycle
 from siesta.contracts import Backbone
 from siesta.data import Split
+from siesta.errors import BadInput
 from siesta.head import Head, cosine_logits
 from siesta.heap import freed_memory_kept
 from siesta.images import read_image
@@ -29,15 +31,20 @@ from siesta.sleep import CosineOutput, SleepSettings, layer_groups, train_step
 __all__ = ["Readout", "readout"]
 
 _CHUNK = 64
+_CENTRE = 1000  # pictures that z is centred on, as for a new learner
 
 
 @dataclass(frozen=True)
 class Readout:
-    """How top and head are trained: as base initialisation trains them, but on crops and flips of real features."""
+    """How top and head are trained: as asleep, but on crops and flips of real features.
+
+    That is one cycle, where the paper's read-out falls in steps: started at the full rate, tops that half an hour has
+    made come to answer everything alike.
+    """
 
     backbone: str = "mobilenet_v3_large"
     image_size: int = 96
-    epochs: int = 10
+    epochs: int = 6
     batch_size: int = 64
     rate: float | None = None
 
@@ -49,6 +56,7 @@ def readout(
     network = make_backbone(how.backbone, weights=weights)
     bottom = Encoder(network.bottom, 0, network.scaling, network.cut).eval()
     top = with_frozen_norms(network.top.to(memory_format=torch.channels_last))  # type: ignore[call-overload]
+    _centre(network, bottom, train, how.image_size)
     output = CosineOutput(_fresh_head(network, classes, seed), torch.device("cpu"))
     settings = SleepSettings.suited(
         network.defaults, batch_size=how.batch_size, rate=how.rate, layer_decay=None, seed=seed
@@ -65,11 +73,21 @@ def readout(
             with torch.no_grad():
                 latents = bottom(views.crops[0])
             for group in optimizer.param_groups:
-                group["lr"] = group["rate"] * steps(step / total)
+                group["lr"] = group["rate"] * one_cycle(step / total, 1 / total)
             batch = Batch.of(latents, views.labels, None, unused)
-            train_step(top, output, optimizer, batch, settings.dropout, noise)
+            loss, _ = train_step(top, output, optimizer, batch, settings.dropout, noise)
+            if not math.isfinite(loss):
+                raise BadInput(f"the read-out of {weights} diverged: give it a lower rate than {settings.rate}")
             if (step + 1) % loader.epoch_steps == 0:
                 yield _accuracy(top, output, asked, test)
+
+
+@torch.no_grad()
+def _centre(network: Backbone, bottom: Encoder, train: Split, image_size: int) -> None:
+    """Lets z be seen from its mean, as a learner's is: after short pre-training all z are much alike."""
+    some = train.pick(np.random.default_rng(0).permutation(len(train))[:_CENTRE])
+    mean = torch.cat([network.top(latents) for latents in _latents(bottom, some, image_size)]).mean(dim=0)
+    network.top[-1].load_state_dict({"centre": mean})
 
 
 def _fresh_head(network: Backbone, classes: int, seed: int) -> Head:

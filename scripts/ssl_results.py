@@ -64,7 +64,7 @@ def main() -> None:
     parser.add_argument("--methods", default=",".join(PRETRAINERS))
     parser.add_argument("--parts", default=",".join(PARTS), help="only some of the three")
     parser.add_argument("--classes", type=int, help="only the first so many, to try it")
-    parser.add_argument("--readout-epochs", type=int, default=10)
+    parser.add_argument("--readout-epochs", type=int, default=Readout.epochs)
     parser.add_argument("--updates", type=int, default=9600, help="of each sleep of the chain")
     parser.add_argument("--base-epochs", type=int, default=50, help="of the chain")
     parser.add_argument("--base-classes", type=int, default=50, help="of the chain")
