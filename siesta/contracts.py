@@ -277,16 +277,18 @@ class SleepReport:
         words = (
             f"{woke}: {self.updates:,} updates in {self.seconds:.1f} s over {self.samples:,} samples of "
             f"{self.classes:,} classes ({self.new_classes:,} new). Loss {self.loss_before:.3f} -> "
-            f"{self.loss_after:.3f}, top changed by {100 * self.top_change:.2f} %. "
+            f"{self.loss_after:.3f}, top changed by {100 * self.top_change:.2f} %{self.held_out_words()}. "
         )
-        if self.accuracy_before is not None and self.accuracy_after is not None:
-            words += (
-                f"On {self.held_out:,} samples it never rehearses {100 * self.accuracy_before:.1f} % -> "
-                f"{100 * self.accuracy_after:.1f} %. "
-            )
         if self.used:
             return f"{words}Generation {self.generation} is in use."
         return f"{words}That is worse than tolerated: generation {self.generation} is kept but not used."
+
+    def held_out_words(self) -> str:
+        """How answers to held-out samples changed, to end a sentence with; nothing where there are none."""
+        if self.accuracy_before is None or self.accuracy_after is None:
+            return ""
+        shares = f"{100 * self.accuracy_before:.1f} % -> {100 * self.accuracy_after:.1f} %"
+        return f"; on {self.held_out:,} samples it never rehearses {shares}"
 
 
 @dataclass(frozen=True)

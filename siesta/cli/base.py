@@ -106,5 +106,5 @@ def _words(path: Path, data: Path, result: Initialised) -> str:
     return (
         f"Stored {result.learned:,} base pictures, {result.known:,} were stored already. {woke}: {report.updates:,} "
         f"updates in {report.seconds:.1f} s over {report.classes:,} classes, loss {report.loss_before:.3f} -> "
-        f"{report.loss_after:.3f}. Teach it more: siesta learn {path} FOLDER"
+        f"{report.loss_after:.3f}{report.held_out_words()}. Teach it more: siesta learn {path} FOLDER"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,7 @@ def test_words_for_people_and_pictures_that_cannot_be_read(photos: Path, tmp_pat
     done = base(tmp_path / "x.siesta", photos)
     assert done.exit_code == 6
     assert "Stored 72 base pictures, 0 were stored already. Trained: 144 updates" in done.stdout
+    assert re.search(r"; on \d+ samples it never rehearses [\d.]+ % -> [\d.]+ %\. Teach it more", done.stdout)
     assert "[red]/notes.txt is not a readable picture" in done.stderr
 
 
