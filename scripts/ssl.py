@@ -9,6 +9,7 @@ from scripts.measured import ROOT, Row, rows_of, table
 __all__ = ["chain", "pretraining"]
 
 _IN_THE_PAPER = 2000 * 128_000  # epochs of a tenth of ImageNet
+_UNTRAINED = "untrained"
 _NOT_YET = "Not measured yet: `python -m scripts.ssl_results CUB_200_2011`."
 
 
@@ -32,7 +33,7 @@ def pretraining() -> str:
         "pictures seen",
         "epochs",
         "loss, first and last epoch",
-        "k-NN, step 0 and end, %",
+        "k-NN, %",
         "best top-1, %",
         "over untrained",
         "every seed above every untrained one",
@@ -44,28 +45,30 @@ def _facts(row: Row | None) -> list[str]:
     """What was seen, and what came of it."""
     if row is None:
         return ["", "", "", ""]
+    if row["method"] == _UNTRAINED:
+        return ["0", "0", "", f"{row['knn']:.2f}"]
     loss = f"{row['loss_first']:.4g} -> {row['loss_last']:.4g}" + (", collapsed" if row["warning"] else "")
-    knn = f"{row['knn_untrained']:.2f} -> {row['knn']:.2f}"
-    return [f"{row['pictures']:,}", f"{row['epochs']:.1f}", loss, knn]
+    return [f"{row['pictures']:,}", f"{row['epochs']:.1f}", loss, f"{row['knn']:.2f}"]
 
 
 def _worth(name: str, tops: dict[str, list[float]]) -> list[str]:
     """The read-out, over all seeds; nothing where it is still to be done."""
-    own, floor = tops[name], tops.get("untrained")
+    own, floor = tops[name], tops.get(_UNTRAINED)
     if not own or not floor:
         return ["", "", ""]
     spread = f" ± {stdev(own):.1f}" if len(own) > 1 else ""
-    better = "" if name == "untrained" else "yes" if min(own) > max(floor) else "**no**"
+    better = "" if name == _UNTRAINED else "yes" if min(own) > max(floor) else "**no**"
     return [f"{mean(own):.1f}{spread}", f"{mean(own) - mean(floor):+.1f}", better]
 
 
 def _note(trained: list[Row], read: list[Row]) -> str:
-    first = trained[0]["config"]
+    first = next(row["config"] for row in trained if row["method"] != _UNTRAINED)
     budget = f"{first['seconds']:,.0f} s on {first['threads']} thread each"
     how = [f"{first['backbone']}, {first['image_size']} px, {budget}"]
     if read:
         seeds = {row["config"]["seed"] for row in read}
-        how.append(f"then {read[0]['config']['epochs']} epochs of top and head, {len(seeds)} seeds")
+        epochs, rate = read[0]["config"]["epochs"], read[0]["config"]["rate"]
+        how.append(f"then {epochs} epochs of top and head at rate {rate:g}, {len(seeds)} seeds")
     else:
         how.append("top and head over it are not measured yet")
     command = f"`python -m scripts.ssl_results CUB_200_2011`, {trained[0]['date'][:10]}."
@@ -78,9 +81,10 @@ def _distance(trained: list[Row]) -> str:
     if swav is None:
         return ""
     times = _IN_THE_PAPER / swav["pictures"]
+    larger = (224 / swav["config"]["image_size"]) ** 2
     return (
         "\n\nThe paper trains SwAV for 2,000 epochs of ImageNet's first 100 classes, about 128,000 pictures of 224 px: "
-        f"{float(f'{times:.2g}'):,.0f} times as many pictures as SwAV saw here, each more than five times as large."
+        f"{float(f'{times:.2g}'):,.0f} times as many pictures as SwAV saw here, each {larger:.0f} times as large."
     )
 
 

@@ -24,13 +24,15 @@ from typing import Any
 import torch
 from rich.console import Console
 
-from scripts.ssl_readout import Readout, readout
-from siesta.backbones import RANDOM, save_checkpoint
+from scripts.ssl_readout import Readout, readout, seen, untrained
+from siesta.backbones import make_backbone, save_checkpoint
 from siesta.base import initialise
 from siesta.data import Dataset, Split, load_dataset
 from siesta.folders import ask, score, teach
 from siesta.learner import Siesta
 from siesta.pretrain import PRETRAINERS, random_top
+from siesta.pretrain.encoder import Encoder
+from siesta.pretrain.knn import Questions, knn_accuracy
 from siesta.pretrain.loop import Standing
 from siesta.pretrain.run import pretrain
 from siesta.pretrain.settings import Settings
@@ -38,6 +40,7 @@ from siesta.provenance import provenance
 
 RESULTS = Path(__file__).parent.parent / "results" / "ssl"
 SEEDS = (0, 1, 2)
+RATE = 0.05  # the network's own, 0.2, is for one that was trained for days
 PARTS = ("pretraining", "readout", "chain")
 UNTRAINED, RANDOM_TOP = "untrained", "random"
 
@@ -58,13 +61,14 @@ def main() -> None:
     """Pre-training, read-outs, chain."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--seconds", type=float, default=1800, help="of training, for each method")
-    parser.add_argument("--image-size", type=int, default=96)
+    parser.add_argument("--seconds", type=float, default=1200, help="of training, for each method")
+    parser.add_argument("--image-size", type=int, default=64)
     parser.add_argument("--backbone", default="mobilenet_v3_large")
     parser.add_argument("--methods", default=",".join(PRETRAINERS))
     parser.add_argument("--parts", default=",".join(PARTS), help="only some of the three")
     parser.add_argument("--classes", type=int, help="only the first so many, to try it")
     parser.add_argument("--readout-epochs", type=int, default=Readout.epochs)
+    parser.add_argument("--rate", type=float, default=RATE, help="of top and head for a batch of 64, in all of this")
     parser.add_argument("--updates", type=int, default=9600, help="of each sleep of the chain")
     parser.add_argument("--base-epochs", type=int, default=50, help="of the chain")
     parser.add_argument("--base-classes", type=int, default=50, help="of the chain")
@@ -80,6 +84,7 @@ def main() -> None:
         for name in names:
             _pretrained(name, birds, options)
     if "readout" in parts:
+        _stood(birds, options)
         for name in [*names, *([UNTRAINED, RANDOM_TOP] if "swav" in names else [])]:
             _read_out(name, birds, options)
     if "chain" in parts:
@@ -114,14 +119,33 @@ def _add(results: Path, name: str, row: Row) -> None:
     console.print({key: value for key, value in row.items() if key not in ("config", "history")})
 
 
-def _weights(name: str, options: argparse.Namespace) -> Path | str:
+def _weights(name: str, birds: Dataset, options: argparse.Namespace) -> Path:
     """What a start is made of."""
-    if name == UNTRAINED:
-        return RANDOM
     file: Path = options.work / f"{name}.safetensors"
     if name == RANDOM_TOP and not file.exists():
         save_checkpoint(random_top(options.backbone, options.work / "swav.safetensors"), file)
+    if name == UNTRAINED and not file.exists():
+        save_checkpoint(untrained(birds.train, _how(options), options.work / "copies"), file)
     return file
+
+
+def _stood(birds: Dataset, options: argparse.Namespace) -> None:
+    """A row of the network at step 0, if it is not there."""
+    if any(row["method"] == UNTRAINED for row in _rows(options.results, "pretraining")):
+        return
+    network = make_backbone(options.backbone, 0, weights=_weights(UNTRAINED, birds, options))
+    encoder = Encoder(network.top, network.features, network.scaling, 0)
+    row = {
+        "bench": "ssl_pretraining",
+        "config": {"backbone": options.backbone, "image_size": options.image_size},
+        "method": UNTRAINED,
+        "knn": knn_accuracy(encoder, Questions(_files(birds, birds.test), options.image_size)),
+    }
+    _add(options.results, "pretraining", row)
+
+
+def _how(options: argparse.Namespace) -> Readout:
+    return Readout(options.backbone, options.image_size, options.readout_epochs, rate=options.rate)
 
 
 def _pretrained(name: str, birds: Dataset, options: argparse.Namespace) -> None:
@@ -172,11 +196,13 @@ def _pretrained(name: str, birds: Dataset, options: argparse.Namespace) -> None:
 
 def _read_out(name: str, birds: Dataset, options: argparse.Namespace) -> None:
     """Best top-1 accuracy over a frozen bottom, for each seed whose row is not there."""
-    how = Readout(options.backbone, options.image_size, options.readout_epochs)
+    how, weights = _how(options), _weights(name, birds, options)
     done = {row["config"]["seed"] for row in _rows(options.results, "readout") if row["method"] == name}
+    if done.issuperset(SEEDS):
+        return
+    pictures = seen(weights, birds.train, birds.test, how, options.work / "copies")
     for seed in (seed for seed in SEEDS if seed not in done):
-        weights, copies = _weights(name, options), options.work / "copies"
-        found = list(readout(weights, birds.train, birds.test, len(birds.classes), how, seed, copies))
+        found = readout(weights, pictures, len(birds.classes), how, seed)
         config = {**asdict(how), "seed": seed}
         row = {"bench": "ssl_readout", "config": config, "method": name, "top1": max(found), "top1_by_epoch": found}
         _add(options.results, "readout", row)
@@ -202,6 +228,7 @@ def _chain(best: str, birds: Dataset, options: argparse.Namespace) -> None:
             "backbone": options.backbone,
             "image_size": options.image_size,
             "updates": options.updates,
+            "rate": options.rate,
             "base_epochs": options.base_epochs,
             "base_classes": options.base_classes,
             "step_classes": options.step_classes,
@@ -209,11 +236,12 @@ def _chain(best: str, birds: Dataset, options: argparse.Namespace) -> None:
         initialise(
             path,
             base,
-            weights=_weights(name, options),
+            weights=_weights(name, birds, options),
             backbone=options.backbone,
             image_size=options.image_size,
             memory="1GB",
             epochs=options.base_epochs,
+            rate=options.rate,
         )
         with Siesta.open(path) as learner:
             for step, end in enumerate(range(options.base_classes, len(birds.classes) + 1, options.step_classes)):
@@ -233,7 +261,7 @@ def _chain_step(learner: Siesta, birds: Dataset, row: Row, options: argparse.Nam
         for _ in teach(learner, _taken(birds, birds.train, end - options.step_classes, end)):
             pass
         before = score(ask(learner, questions))
-        learner.sleep(updates=options.updates, batch_size=32)
+        learner.sleep(updates=options.updates, batch_size=32, rate=options.rate / 2)
     after = score(ask(learner, questions))
     for name, found in (("before", before), ("after", after)):
         for k in (1, 5):
