@@ -45,7 +45,7 @@ class Readout:
 
     backbone: str = "mobilenet_v3_large"
     image_size: int = 64
-    epochs: int = 4
+    epochs: int = 2
     batch_size: int = 64
     rate: float | None = None
 

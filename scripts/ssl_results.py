@@ -70,9 +70,10 @@ def main() -> None:
     parser.add_argument("--readout-epochs", type=int, default=Readout.epochs)
     parser.add_argument("--rate", type=float, default=RATE, help="of top and head for a batch of 64, in all of this")
     parser.add_argument("--updates", type=int, default=9600, help="of each sleep of the chain")
-    parser.add_argument("--base-epochs", type=int, default=50, help="of the chain")
+    parser.add_argument("--base-epochs", type=int, default=20, help="of the chain")
     parser.add_argument("--base-classes", type=int, default=50, help="of the chain")
     parser.add_argument("--step-classes", type=int, default=50, help="of each of its steps")
+    parser.add_argument("--starts", help="of the chain; the best and an untrained one if left out")
     parser.add_argument("--work", type=Path, default=Path("runs") / "ssl")
     parser.add_argument("--results", type=Path, default=RESULTS)
     options = parser.parse_args()
@@ -88,7 +89,8 @@ def main() -> None:
         for name in [*names, *([UNTRAINED, RANDOM_TOP] if "swav" in names else [])]:
             _read_out(name, birds, options)
     if "chain" in parts:
-        _chain(_best(names, options.results), birds, options)
+        starts = options.starts.split(",") if options.starts else [_best(names, options.results), UNTRAINED]
+        _chain(starts, birds, options)
 
 
 def _files(birds: Dataset, split: Split) -> list[tuple[Path, str]]:
@@ -219,9 +221,9 @@ def _best(names: Iterable[str], results: Path) -> str:
     return max(means, key=lambda name: means[name])
 
 
-def _chain(best: str, birds: Dataset, options: argparse.Namespace) -> None:
-    """A base of the first classes, then steps of SIESTA, from the best bottom and from an untrained one."""
-    for name in (best, UNTRAINED):
+def _chain(starts: Iterable[str], birds: Dataset, options: argparse.Namespace) -> None:
+    """A base of the first classes, then steps of SIESTA, from each start."""
+    for name in starts:
         path = options.work / f"chain-{name}.siesta"
         base = _folder("base", _taken(birds, birds.train, 0, options.base_classes), options.work)
         config = {

@@ -21,6 +21,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "prototypes": (2, 1_000_000),
     "queue": (0, 10_000_000),
     "queue_starts": (0.0, 1.0),
+    "queue_waits": (0, 1_000_000_000),
     "redundancy": (0.0, 1000.0),
     "rounds": (1, 1000),
     "slowness": (0.0, 1.0),

@@ -8,10 +8,23 @@ from torch.nn import functional as F
 
 from siesta.pretrain.contract import Part
 
-__all__ = ["STILL", "Prototypes"]
+__all__ = ["STILL", "Prototypes", "spread"]
 
 STILL = 5005
 """Steps that SwAV's original keeps its prototypes in place for, one epoch of 200."""
+_ROUNDS = 10
+
+
+def spread(count: int, features: int) -> Tensor:
+    """Random directions (K, D) of length one that favour none: seen from each, the others lie equally spread.
+
+    Where they leave a direction out, as random ones do, embeddings that tell nothing lower the loss by all going there.
+    """
+    directions = torch.randn(count, features)
+    for _ in range(_ROUNDS):
+        left, _, right = torch.linalg.svd(directions, full_matrices=False)
+        directions = F.normalize(left @ right)
+    return directions
 
 
 class Prototypes(nn.Module):
@@ -25,7 +38,7 @@ class Prototypes(nn.Module):
 
     def __init__(self, count: int, features: int, thaw: float, still: int) -> None:
         super().__init__()
-        self.directions = nn.Parameter(F.normalize(torch.randn(count, features)))
+        self.directions = nn.Parameter(spread(count, features))
         self.register_buffer("begun", torch.zeros((), dtype=torch.int64))
         self._thaw, self._still = thaw, still
 

@@ -5,8 +5,9 @@ Caron et al. 2020, "Unsupervised Learning of Visual Features by Contrasting Clus
 Two large crops of a picture are divided among prototypes so that all of these are used alike (Sinkhorn-Knopp); every
 other crop has to predict that division. As the SIESTA paper trains it: 2 x 224 + 6 x 128 px, 1000 prototypes, epsilon
 0.03, a queue of 384, rate 0.6 falling to 0.0006 at a batch of 64; the rest is the original's small-batch recipe. There
-prototypes stand still for one epoch of 200 and the queue begins after 15: fractions of the run here; but they also
-stand still for as many steps as there.
+prototypes stand still for one epoch of 200 and the queue begins after 15: fractions of the run here, but no fewer steps
+than there. While embeddings still move fast, a queue of old ones drives them on: measured against those, all of a batch
+has moved the same way, is assigned there, and follows. So a short run has no queue.
 """
 
 from __future__ import annotations
@@ -85,6 +86,7 @@ class SwAV(nn.Module):
         temperature: float = 0.1,
         queue: int = 384,
         queue_starts: float = 15 / 200,
+        queue_waits: int = 15 * STILL,
         thaw: float = 1 / 200,
         still: int = STILL,
         hidden: int = 2048,
@@ -96,7 +98,7 @@ class SwAV(nn.Module):
         self.prototypes = Prototypes(prototypes, embedding, thaw, still)
         self.queues = nn.ModuleList(Queue(queue, embedding) for _ in range(LARGE_CROPS))
         self._epsilon, self._rounds, self._temperature = epsilon, rounds, temperature
-        self._queue_starts = queue_starts
+        self._queue_starts, self._queue_waits = queue_starts, queue_waits
 
     def parts(self) -> list[Part]:
         """Prototypes stand still until they thaw."""
@@ -119,7 +121,7 @@ class SwAV(nn.Module):
         queue, every = self.queues[crop], ranks.gathered(embeddings)
         assert isinstance(queue, Queue)
         before = queue.rows() if queue.full else every[:0]
-        if fraction >= self._queue_starts and len(queue.kept):
+        if len(queue.kept) and fraction >= self._queue_starts and int(self.prototypes.begun) > self._queue_waits:
             queue.put(every)
         targets = sinkhorn(self.prototypes(torch.cat([before, every])), self._epsilon, self._rounds)
         return ranks.own(targets[len(before) :])

@@ -62,7 +62,14 @@ def test_swapped_prediction_on_a_worked_example() -> None:
 
 
 def _swav(**options: Any) -> SwAV:
-    values: dict[str, Any] = {"prototypes": 6, "hidden": 8, "embedding": 4, "queue": 16, "queue_starts": 0.5}
+    values: dict[str, Any] = {
+        "prototypes": 6,
+        "hidden": 8,
+        "embedding": 4,
+        "queue": 16,
+        "queue_starts": 0.5,
+        "queue_waits": 0,
+    }
     return SwAV(tiny_encoder(), **{**values, **options})
 
 

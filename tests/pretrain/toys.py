@@ -23,7 +23,7 @@ TINY = "tiny"
 FEATURES = 32
 
 QUICK: dict[str, dict[str, Any]] = {
-    "swav": {"prototypes": 12, "hidden": 16, "embedding": 8, "queue": 16},
+    "swav": {"prototypes": 12, "hidden": 16, "embedding": 8, "queue": 16, "queue_waits": 0},
     "barlow_twins": {"width": 24},
     "mira": {"prototypes": 12, "hidden": 16, "embedding": 8},
     "seed": {"teacher": TINY, "teacher_weights": "random", "queue": 32},
