@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from siesta.pretrain.prototypes import spread
 from siesta.pretrain.swav import SwAV, sinkhorn, swapped_loss
 from tests.pretrain.toys import tiny_encoder, views_for
 
@@ -117,6 +118,21 @@ def test_the_queue_starts_late_and_counts_once_it_is_full() -> None:
             sinkhorn(torch.cat([queued[crop], scores[crop]]) if full else scores[crop], 0.03, 3)[-8:] for crop in (0, 1)
         ]
         assert found.loss.item() == pytest.approx(float(swapped_loss(scores, targets, 0.1)), rel=1e-5)
+
+
+def test_the_queue_waits_for_steps_too() -> None:
+    method = _swav(queue_waits=2)
+    for filled in (0, 0, 8):
+        method(views_for("swav"), 1.0)
+        assert [int(queue.filled) for queue in method.queues] == [filled, filled]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("count", "features"), [(1000, 128), (64, 64), (5, 16)])
+def test_prototypes_leave_no_direction_out(count: int, features: int) -> None:
+    directions = spread(count, features).double().numpy()
+    assert np.linalg.norm(directions, axis=1) == pytest.approx(np.ones(count))
+    shares = np.linalg.svd(directions, compute_uv=False) ** 2
+    assert shares == pytest.approx(np.full(min(count, features), max(count / features, 1.0)), rel=1e-4)
 
 
 def test_prototypes_thaw_by_the_share_of_the_run_and_by_steps() -> None:
