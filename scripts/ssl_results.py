@@ -40,7 +40,7 @@ from siesta.provenance import provenance
 
 RESULTS = Path(__file__).parent.parent / "results" / "ssl"
 SEEDS = (0, 1, 2)
-RATE = 0.05  # the network's own, 0.2, is for one that was trained for days
+RATE = 0.05  # of the chain; the network's own, 0.2, is for one that was trained for days
 PARTS = ("pretraining", "readout", "chain")
 UNTRAINED, RANDOM_TOP = "untrained", "random"
 
@@ -68,7 +68,7 @@ def main() -> None:
     parser.add_argument("--parts", default=",".join(PARTS), help="only some of the three")
     parser.add_argument("--classes", type=int, help="only the first so many, to try it")
     parser.add_argument("--readout-epochs", type=int, default=Readout.epochs)
-    parser.add_argument("--rate", type=float, default=RATE, help="of top and head for a batch of 64, in all of this")
+    parser.add_argument("--rate", type=float, default=RATE, help="of the chain, for a batch of 64")
     parser.add_argument("--updates", type=int, default=9600, help="of each sleep of the chain")
     parser.add_argument("--base-epochs", type=int, default=20, help="of the chain")
     parser.add_argument("--base-classes", type=int, default=50, help="of the chain")
@@ -147,7 +147,7 @@ def _stood(birds: Dataset, options: argparse.Namespace) -> None:
 
 
 def _how(options: argparse.Namespace) -> Readout:
-    return Readout(options.backbone, options.image_size, options.readout_epochs, rate=options.rate)
+    return Readout(options.backbone, options.image_size, options.readout_epochs)
 
 
 def _pretrained(name: str, birds: Dataset, options: argparse.Namespace) -> None:
