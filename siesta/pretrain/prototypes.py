@@ -16,9 +16,9 @@ _ROUNDS = 10
 
 
 def spread(count: int, features: int) -> Tensor:
-    """Random directions (K, D) of length one that favour none: seen from each, the others lie equally spread.
+    """Random directions (K, D) of length one, spread evenly: in every direction their squared cosines sum to K / D.
 
-    Where they leave a direction out, as random ones do, embeddings that tell nothing lower the loss by all going there.
+    Plain random ones are sparse in some direction, and embeddings that tell nothing lower the loss by all going there.
     """
     directions = torch.randn(count, features)
     for _ in range(_ROUNDS):

@@ -128,7 +128,7 @@ def test_the_queue_waits_for_steps_too() -> None:
 
 
 @pytest.mark.parametrize(("count", "features"), [(1000, 128), (64, 64), (5, 16)])
-def test_prototypes_leave_no_direction_out(count: int, features: int) -> None:
+def test_prototypes_are_spread_evenly(count: int, features: int) -> None:
     directions = spread(count, features).double().numpy()
     assert np.linalg.norm(directions, axis=1) == pytest.approx(np.ones(count))
     shares = np.linalg.svd(directions, compute_uv=False) ** 2
