@@ -40,7 +40,7 @@ from siesta.provenance import provenance
 
 RESULTS = Path(__file__).parent.parent / "results" / "ssl"
 SEEDS = (0, 1, 2)
-RATE = 0.05  # of the chain; the network's own, 0.2, is for one that was trained for days
+RATE = 0.01  # of the chain; the network's own, 0.2, is for one that was trained for days
 PARTS = ("pretraining", "readout", "chain")
 UNTRAINED, RANDOM_TOP = "untrained", "random"
 
@@ -70,7 +70,7 @@ def main() -> None:
     parser.add_argument("--readout-epochs", type=int, default=Readout.epochs)
     parser.add_argument("--rate", type=float, default=RATE, help="of the chain, for a batch of 64")
     parser.add_argument("--updates", type=int, default=9600, help="of each sleep of the chain")
-    parser.add_argument("--base-epochs", type=int, default=20, help="of the chain")
+    parser.add_argument("--base-epochs", type=int, default=50, help="of the chain")
     parser.add_argument("--base-classes", type=int, default=50, help="of the chain")
     parser.add_argument("--step-classes", type=int, default=50, help="of each of its steps")
     parser.add_argument("--starts", help="of the chain; the best and an untrained one if left out")
