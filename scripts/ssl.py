@@ -5,6 +5,7 @@ from __future__ import annotations
 from statistics import mean, stdev
 
 from scripts.measured import ROOT, Row, rows_of, table
+from siesta.pretrain import PRETRAINERS
 
 __all__ = ["chain", "pretraining"]
 
@@ -56,21 +57,24 @@ def _worth(name: str, tops: dict[str, list[float]]) -> list[str]:
     own, floor = tops[name], tops.get(_UNTRAINED)
     if not own or not floor:
         return ["", "", ""]
-    spread = f" ± {stdev(own):.1f}" if len(own) > 1 else ""
+    spread = f" ± {stdev(own):.2f}" if len(own) > 1 else ""
     better = "" if name == _UNTRAINED else "yes" if min(own) > max(floor) else "**no**"
-    return [f"{mean(own):.1f}{spread}", f"{mean(own) - mean(floor):+.1f}", better]
+    return [f"{mean(own):.2f}{spread}", f"{mean(own) - mean(floor):+.2f}", better]
 
 
 def _note(trained: list[Row], read: list[Row]) -> str:
-    first = next(row["config"] for row in trained if row["method"] != _UNTRAINED)
+    example = next(row for row in trained if row["method"] != _UNTRAINED)
+    first = example["config"]
     budget = f"{first['seconds']:,.0f} s on {first['threads']} thread each"
     how = [f"{first['backbone']}, {first['image_size']} px, {budget}"]
+    missing = [name for name in (*PRETRAINERS, "random") if name not in {row["method"] for row in read}]
     if read:
         seeds = {row["config"]["seed"] for row in read}
         epochs, rate = read[0]["config"]["epochs"], read[0]["config"]["rate"]
         how.append(f"then {epochs} epochs of top and head at rate {rate:g}, {len(seeds)} seeds")
-    else:
-        how.append("top and head over it are not measured yet")
+    how.append(f"k-NN at step 0 with norms that know no pictures is {example['knn_untrained']:.2f} %")
+    if missing:
+        how.append(f"not measured yet: {', '.join(missing)}")
     command = f"`python -m scripts.ssl_results CUB_200_2011`, {trained[0]['date'][:10]}."
     return f"{'; '.join(how)}. {command}{_distance(trained)}"
 
