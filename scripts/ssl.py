@@ -98,7 +98,7 @@ def chain() -> str:
     if not rows:
         return _NOT_YET
     body = []
-    for row in rows:
+    for row in sorted(rows, key=lambda row: (row["start"], row["step"])):
         figures = (row[f"{when}_top{k}"] for when in ("before", "after") for k in (1, 5))
         cells = ("" if value is None else f"{value:.1f}" for value in figures)
         body.append([row["start"], str(row["classes"]), *cells])
