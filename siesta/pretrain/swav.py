@@ -6,8 +6,8 @@ Two large crops of a picture are divided among prototypes so that all of these a
 other crop has to predict that division. As the SIESTA paper trains it: 2 x 224 + 6 x 128 px, 1000 prototypes, epsilon
 0.03, a queue of 384, rate 0.6 falling to 0.0006 at a batch of 64; the rest is the original's small-batch recipe. There
 prototypes stand still for one epoch of 200 and the queue begins after 15: fractions of the run here, but no fewer steps
-than there. While embeddings still move fast, a queue of old ones drives them on: measured against those, all of a batch
-has moved the same way, is assigned there, and follows. So a short run has no queue.
+than there: with a queue from the first steps on the loss soon rose, perhaps because against old embeddings all of a
+batch seems to have moved one way. So a short run has no queue.
 """
 
 from __future__ import annotations
