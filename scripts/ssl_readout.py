@@ -70,7 +70,7 @@ def seen(weights: Path, train: Split, test: Split, how: Readout, cache: Path) ->
 def untrained(train: Split, how: Readout, cache: Path) -> Backbone:
     """The network at step 0, uncut: fresh weights, but batch norms that know the pictures.
 
-    Pre-training leaves such norms behind whatever else it does, so without them it would be said to have learned.
+    Pre-training leaves such norms behind whatever else it does, and is to be judged by what else.
     """
     network = make_backbone(how.backbone, 0, weights=RANDOM)
     encoder = Encoder(network.top, 0, network.scaling, 0).train()
