@@ -1,4 +1,4 @@
-"""Tables of what `siesta run` measured on CUB-200; accuracies are those of the stored answers."""
+"""Tables of what `siesta run` measured; accuracies are those of the stored answers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cache, partial
 
 import numpy as np
 
-from scripts.measured import ROOT, table
+from scripts.measured import ROOT, rows_of, table
 from siesta.experiment.metrics import Spread
 from siesta.experiment.report.differences import between_methods, between_orders
 from siesta.experiment.report.figures import curves_figure
@@ -25,6 +25,7 @@ __all__ = [
     "full",
     "headline",
     "headline_figure",
+    "miniature",
     "search",
     "small",
     "study",
@@ -137,6 +138,16 @@ def full() -> str:
 def small() -> str:
     """The small protocol on all orders."""
     return _by_order(comparison_of(_SMALL))
+
+
+def miniature() -> str:
+    """The paper's main experiment on Tiny-ImageNet: every method over one base, and what that was pre-trained with."""
+    if not (ROOT / "results" / "tiny_imagenet").exists():
+        return "Not measured yet: `siesta run configs/tiny_imagenet.toml --set data.path=tiny-imagenet-200`."
+    (swav,) = rows_of("tiny_imagenet/pretraining")
+    seen = f"SwAV saw {swav['pictures']:,} pictures in {swav['seconds']:,.0f} s of {swav['config']['threads']} thread"
+    worth = f"k-NN on its 100 classes {swav['knn_untrained']:.1f} % -> {swav['knn']:.1f} %"
+    return f"{_by_order(comparison_of('tiny_imagenet/tiny_imagenet'))}\n\n{seen}, {worth}."
 
 
 def study(name: str, **of_small: str) -> str:

@@ -10,7 +10,17 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from scripts.experiments import by_arrival, class_means, full, headline, headline_figure, search, small, study
+from scripts.experiments import (
+    by_arrival,
+    class_means,
+    full,
+    headline,
+    headline_figure,
+    miniature,
+    search,
+    small,
+    study,
+)
 from scripts.measured import ROOT, bench, birds, demo, headlines, rows_of, unknown
 from scripts.ssl import chain, pretraining
 from siesta.demo import Step, draw
@@ -28,7 +38,7 @@ STUDIES = {
 SECTIONS: dict[str, dict[str, Callable[[], str]]] = {
     "README.md": {"demo": demo, "birds": birds, "headline": headline, "headlines": headlines},
     "docs/performance.md": {"bench": bench},
-    "docs/pretraining.md": {"pretraining": pretraining, "chain": chain},
+    "docs/pretraining.md": {"pretraining": pretraining, "chain": chain, "miniature": miniature},
     "docs/reliability.md": {"unknown": unknown},
     "docs/results.md": {
         **{name: partial(study, name, **of_small) for name, of_small in STUDIES.items()},

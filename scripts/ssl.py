@@ -5,12 +5,12 @@ from __future__ import annotations
 from statistics import mean, stdev
 
 from scripts.measured import ROOT, Row, rows_of, table
+from scripts.ssl_readout import RANDOM_TOP, UNTRAINED
 from siesta.pretrain import PRETRAINERS
 
 __all__ = ["chain", "pretraining"]
 
 _IN_THE_PAPER = 2000 * 128_000  # epochs of a tenth of ImageNet
-_UNTRAINED = "untrained"
 _NOT_YET = "Not measured yet: `python -m scripts.ssl_results CUB_200_2011`."
 
 
@@ -46,7 +46,7 @@ def _facts(row: Row | None) -> list[str]:
     """What was seen, and what came of it."""
     if row is None:
         return ["", "", "", ""]
-    if row["method"] == _UNTRAINED:
+    if row["method"] == UNTRAINED:
         return ["0", "0", "", f"{row['knn']:.2f}"]
     loss = f"{row['loss_first']:.4g} -> {row['loss_last']:.4g}" + (", collapsed" if row["warning"] else "")
     return [f"{row['pictures']:,}", f"{row['epochs']:.1f}", loss, f"{row['knn']:.2f}"]
@@ -54,20 +54,20 @@ def _facts(row: Row | None) -> list[str]:
 
 def _worth(name: str, tops: dict[str, list[float]]) -> list[str]:
     """The read-out, over all seeds; nothing where it is still to be done."""
-    own, floor = tops[name], tops.get(_UNTRAINED)
+    own, floor = tops[name], tops.get(UNTRAINED)
     if not own or not floor:
         return ["", "", ""]
     spread = f" ± {stdev(own):.2f}" if len(own) > 1 else ""
-    better = "" if name == _UNTRAINED else "yes" if min(own) > max(floor) else "**no**"
+    better = "" if name == UNTRAINED else "yes" if min(own) > max(floor) else "**no**"
     return [f"{mean(own):.2f}{spread}", f"{mean(own) - mean(floor):+.2f}", better]
 
 
 def _note(trained: list[Row], read: list[Row]) -> str:
-    example = next(row for row in trained if row["method"] != _UNTRAINED)
+    example = next(row for row in trained if row["method"] != UNTRAINED)
     first = example["config"]
     budget = f"{first['seconds']:,.0f} s on {first['threads']} thread each"
     how = [f"{first['backbone']}, {first['image_size']} px, {budget}"]
-    missing = [name for name in (*PRETRAINERS, "random") if name not in {row["method"] for row in read}]
+    missing = [name for name in (*PRETRAINERS, RANDOM_TOP) if name not in {row["method"] for row in read}]
     if read:
         seeds = {row["config"]["seed"] for row in read}
         epochs, rate = read[0]["config"]["epochs"], read[0]["config"]["rate"]

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from siesta.backbones import RANDOM, make_backbone
+from siesta.backbones import make_backbone
 from siesta.budget import one_cycle
 from siesta.contracts import Backbone
 from siesta.data import Split
@@ -24,8 +24,9 @@ from siesta.pretrain.loader import Loader
 from siesta.pretrain.pictures import copied
 from siesta.pretrain.supervised import Supervised
 
-__all__ = ["Readout", "Seen", "readout", "seen", "untrained"]
+__all__ = ["RANDOM_TOP", "UNTRAINED", "Readout", "Seen", "readout", "seen", "settled"]
 
+UNTRAINED, RANDOM_TOP = "untrained", "random"  # starts that no training made
 _CHUNK = 64
 
 
@@ -67,18 +68,21 @@ def seen(weights: Path, train: Split, test: Split, how: Readout, cache: Path) ->
 
 
 @torch.no_grad()
-def untrained(train: Split, how: Readout, cache: Path) -> Backbone:
-    """The network at step 0, uncut: fresh weights, but batch norms that know the pictures.
+def settled(network: Backbone, train: Split, how: Readout, cache: Path) -> Backbone:
+    """The network itself, the batch norms of its top brought to know the pictures; its weights and bottom stay.
 
-    Pre-training leaves such norms behind whatever else it does, and is to be judged by what else.
+    Pre-training leaves such norms behind whatever else it does, and is to be judged by what else: so what starts with
+    fresh weights gets them, too.
     """
-    network = make_backbone(how.backbone, 0, weights=RANDOM)
-    encoder = Encoder(network.top, 0, network.scaling, 0).train()
-    for module in encoder.modules():
+    bottom = Encoder(network.bottom, 0, network.scaling, network.cut).eval()
+    for module in network.top.modules():
         if isinstance(module, nn.BatchNorm2d):
+            module.reset_running_stats()
             module.momentum = None  # the mean over all batches
+    network.top.train()
     for crops, _ in _epoch(_loader(train, how, cache), 0):
-        encoder(crops)
+        network.top(bottom(crops))
+    network.top.eval()
     return network
 
 

@@ -8,7 +8,12 @@ anywhere, the same command goes on: weights and learners are in the work folder,
 with a thread each get more out of the same cores: give them methods of their own and `--parts pretraining,readout`,
 and the last one `--parts chain`.
 
-The folder is the data set as it comes, or FOLDER/{train,test}/<class>/*.jpg.
+The folder is the data set as it comes, or FOLDER/{train,test}/<class>/*.jpg. `--dataset` takes any other of the
+package's readers instead of CUB-200's, for instance SwAV on half of Tiny-ImageNet, which configs/tiny_imagenet.toml
+starts from:
+
+    python -m scripts.ssl_results tiny-imagenet-200 --dataset tiny_imagenet --classes 100 --methods swav
+        --parts pretraining --work runs/tiny_imagenet_swav --results results/tiny_imagenet
 """
 
 from __future__ import annotations
@@ -24,8 +29,8 @@ from typing import Any
 import torch
 from rich.console import Console
 
-from scripts.ssl_readout import Readout, readout, seen, untrained
-from siesta.backbones import make_backbone, save_checkpoint
+from scripts.ssl_readout import RANDOM_TOP, UNTRAINED, Readout, readout, seen, settled
+from siesta.backbones import RANDOM, make_backbone, save_checkpoint
 from siesta.base import initialise
 from siesta.data import Dataset, Split, load_dataset
 from siesta.folders import ask, score, teach
@@ -42,7 +47,6 @@ RESULTS = Path(__file__).parent.parent / "results" / "ssl"
 SEEDS = (0, 1, 2)
 RATE = 0.01  # of the chain; the network's own, 0.2, is for one that was trained for days
 PARTS = ("pretraining", "readout", "chain")
-UNTRAINED, RANDOM_TOP = "untrained", "random"
 
 # What two cores can afford. Barlow Twins and SEED have rates for runs a hundred times as long: here they get higher
 # ones, SwAV and MIRA their own. Fewer and narrower where a head would cost more than the network.
@@ -61,6 +65,7 @@ def main() -> None:
     """Pre-training, read-outs, chain."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--dataset", default="cub200", help="what the folder is, by its reader's name")
     parser.add_argument("--seconds", type=float, default=1200, help="of training, for each method")
     parser.add_argument("--image-size", type=int, default=64)
     parser.add_argument("--backbone", default="mobilenet_v3_large")
@@ -77,25 +82,25 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=Path("runs") / "ssl")
     parser.add_argument("--results", type=Path, default=RESULTS)
     options = parser.parse_args()
-    birds = load_dataset("cub200", options.folder, classes=options.classes)
+    data = load_dataset(options.dataset, options.folder, classes=options.classes)
     options.work.mkdir(parents=True, exist_ok=True)
     options.results.mkdir(parents=True, exist_ok=True)
     names, parts = options.methods.split(","), options.parts.split(",")
     if "pretraining" in parts:
         for name in names:
-            _pretrained(name, birds, options)
+            _pretrained(name, data, options)
     if "readout" in parts:
-        _stood(birds, options)
+        _stood(data, options)
         for name in [*names, *([UNTRAINED, RANDOM_TOP] if "swav" in names else [])]:
-            _read_out(name, birds, options)
+            _read_out(name, data, options)
     if "chain" in parts:
         starts = options.starts.split(",") if options.starts else [_best(names, options.results), UNTRAINED]
-        _chain(starts, birds, options)
+        _chain(starts, data, options)
 
 
-def _files(birds: Dataset, split: Split) -> list[tuple[Path, str]]:
+def _files(data: Dataset, split: Split) -> list[tuple[Path, str]]:
     """Pictures with the names of their classes."""
-    names = (birds.classes[label] for label in split.labels.tolist())
+    names = (data.classes[label] for label in split.labels.tolist())
     return [(Path(str(picture)), name) for picture, name in zip(split.pictures, names, strict=True)]
 
 
@@ -121,27 +126,30 @@ def _add(results: Path, name: str, row: Row) -> None:
     console.print({key: value for key, value in row.items() if key not in ("config", "history")})
 
 
-def _weights(name: str, birds: Dataset, options: argparse.Namespace) -> Path:
-    """What a start is made of."""
+def _weights(name: str, data: Dataset, options: argparse.Namespace) -> Path:
+    """What a start is made of; fresh tops are made here, if they are not there."""
     file: Path = options.work / f"{name}.safetensors"
-    if name == RANDOM_TOP and not file.exists():
-        save_checkpoint(random_top(options.backbone, options.work / "swav.safetensors"), file)
-    if name == UNTRAINED and not file.exists():
-        save_checkpoint(untrained(birds.train, _how(options), options.work / "copies"), file)
+    if name in (UNTRAINED, RANDOM_TOP) and not file.exists():
+        fresh = (
+            make_backbone(options.backbone, 0, weights=RANDOM)
+            if name == UNTRAINED
+            else random_top(options.backbone, options.work / "swav.safetensors")
+        )
+        save_checkpoint(settled(fresh, data.train, _how(options), options.work / "copies"), file)
     return file
 
 
-def _stood(birds: Dataset, options: argparse.Namespace) -> None:
+def _stood(data: Dataset, options: argparse.Namespace) -> None:
     """A row of the network at step 0, if it is not there."""
     if any(row["method"] == UNTRAINED for row in _rows(options.results, "pretraining")):
         return
-    network = make_backbone(options.backbone, 0, weights=_weights(UNTRAINED, birds, options))
+    network = make_backbone(options.backbone, 0, weights=_weights(UNTRAINED, data, options))
     encoder = Encoder(network.top, network.features, network.scaling, 0)
     row = {
         "bench": "ssl_pretraining",
         "config": {"backbone": options.backbone, "image_size": options.image_size},
         "method": UNTRAINED,
-        "knn": knn_accuracy(encoder, Questions(_files(birds, birds.test), options.image_size)),
+        "knn": knn_accuracy(encoder, Questions(_files(data, data.test), options.image_size)),
     }
     _add(options.results, "pretraining", row)
 
@@ -150,7 +158,7 @@ def _how(options: argparse.Namespace) -> Readout:
     return Readout(options.backbone, options.image_size, options.readout_epochs)
 
 
-def _pretrained(name: str, birds: Dataset, options: argparse.Namespace) -> None:
+def _pretrained(name: str, data: Dataset, options: argparse.Namespace) -> None:
     """Trains by a method, if its row is not there; a run that is under way goes on."""
     if any(row["method"] == name for row in _rows(options.results, "pretraining")):
         return
@@ -161,7 +169,7 @@ def _pretrained(name: str, birds: Dataset, options: argparse.Namespace) -> None:
         seconds=options.seconds,
         **AFFORDED.get(name, {}),
     )
-    train, test = (_folder(part, _files(birds, getattr(birds, part)), options.work) for part in ("train", "test"))
+    train, test = (_folder(part, _files(data, getattr(data, part)), options.work) for part in ("train", "test"))
 
     def show(standing: Standing) -> None:
         words = f"{name} {100 * standing.fraction:.1f} %, loss {standing.loss:.3f}, {standing.pictures:,} pictures"
@@ -196,15 +204,15 @@ def _pretrained(name: str, birds: Dataset, options: argparse.Namespace) -> None:
     _add(options.results, "pretraining", row)
 
 
-def _read_out(name: str, birds: Dataset, options: argparse.Namespace) -> None:
+def _read_out(name: str, data: Dataset, options: argparse.Namespace) -> None:
     """Best top-1 accuracy over a frozen bottom, for each seed whose row is not there."""
-    how, weights = _how(options), _weights(name, birds, options)
+    how, weights = _how(options), _weights(name, data, options)
     done = {row["config"]["seed"] for row in _rows(options.results, "readout") if row["method"] == name}
     if done.issuperset(SEEDS):
         return
-    pictures = seen(weights, birds.train, birds.test, how, options.work / "copies")
+    pictures = seen(weights, data.train, data.test, how, options.work / "copies")
     for seed in (seed for seed in SEEDS if seed not in done):
-        found = readout(weights, pictures, len(birds.classes), how, seed)
+        found = readout(weights, pictures, len(data.classes), how, seed)
         config = {**asdict(how), "seed": seed}
         row = {"bench": "ssl_readout", "config": config, "method": name, "top1": max(found), "top1_by_epoch": found}
         _add(options.results, "readout", row)
@@ -221,11 +229,11 @@ def _best(names: Iterable[str], results: Path) -> str:
     return max(means, key=lambda name: means[name])
 
 
-def _chain(starts: Iterable[str], birds: Dataset, options: argparse.Namespace) -> None:
+def _chain(starts: Iterable[str], data: Dataset, options: argparse.Namespace) -> None:
     """A base of the first classes, then steps of SIESTA, from each start."""
     for name in starts:
         path = options.work / f"chain-{name}.siesta"
-        base = _folder("base", _taken(birds, birds.train, 0, options.base_classes), options.work)
+        base = _folder("base", _taken(data, data.train, 0, options.base_classes), options.work)
         config = {
             "backbone": options.backbone,
             "image_size": options.image_size,
@@ -238,7 +246,7 @@ def _chain(starts: Iterable[str], birds: Dataset, options: argparse.Namespace) -
         initialise(
             path,
             base,
-            weights=_weights(name, birds, options),
+            weights=_weights(name, data, options),
             backbone=options.backbone,
             image_size=options.image_size,
             memory="1GB",
@@ -246,21 +254,21 @@ def _chain(starts: Iterable[str], birds: Dataset, options: argparse.Namespace) -
             rate=options.rate,
         )
         with Siesta.open(path) as learner:
-            for step, end in enumerate(range(options.base_classes, len(birds.classes) + 1, options.step_classes)):
+            for step, end in enumerate(range(options.base_classes, len(data.classes) + 1, options.step_classes)):
                 row = {"bench": "ssl_chain", "config": config, "start": name, "step": step, "classes": end}
-                _chain_step(learner, birds, row, options)
+                _chain_step(learner, data, row, options)
 
 
-def _chain_step(learner: Siesta, birds: Dataset, row: Row, options: argparse.Namespace) -> None:
+def _chain_step(learner: Siesta, data: Dataset, row: Row, options: argparse.Namespace) -> None:
     """Teaches a step's classes, sleeps, and asks about all so far; the base step has slept already."""
     rows = _rows(options.results, "chain")
     if any((old["start"], old["step"]) == (row["start"], row["step"]) for old in rows):
         return
     step, end = row["step"], row["classes"]
-    questions = _taken(birds, birds.test, 0, end)
+    questions = _taken(data, data.test, 0, end)
     before = None
     if step and len(learner.info()["sleeps"]) <= step:
-        for _ in teach(learner, _taken(birds, birds.train, end - options.step_classes, end)):
+        for _ in teach(learner, _taken(data, data.train, end - options.step_classes, end)):
             pass
         before = score(ask(learner, questions))
         learner.sleep(updates=options.updates, batch_size=32, rate=options.rate / 2)
@@ -271,10 +279,10 @@ def _chain_step(learner: Siesta, birds: Dataset, row: Row, options: argparse.Nam
     _add(options.results, "chain", row)
 
 
-def _taken(birds: Dataset, split: Split, start: int, end: int) -> list[tuple[Path, str]]:
+def _taken(data: Dataset, split: Split, start: int, end: int) -> list[tuple[Path, str]]:
     """Pictures of some classes."""
-    taken = set(birds.classes[start:end])
-    return [(file, label) for file, label in _files(birds, split) if label in taken]
+    taken = set(data.classes[start:end])
+    return [(file, label) for file, label in _files(data, split) if label in taken]
 
 
 if __name__ == "__main__":
