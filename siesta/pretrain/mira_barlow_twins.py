@@ -33,12 +33,13 @@ class MIRABarlowTwins(nn.Module):
         encoder: Encoder,
         *,
         prototypes: int = 3000,
+        target_temperature: float = 0.225,
         hidden: int = 2048,
         width: int = 8192,
         redundancy: float = 0.0051,
     ) -> None:
         super().__init__()
-        self.mira = MIRA(encoder, prototypes=prototypes, hidden=hidden)
+        self.mira = MIRA(encoder, prototypes=prototypes, target_temperature=target_temperature, hidden=hidden)
         self.projector = projector(encoder.features, width, width, width)
         self._width, self._redundancy = width, redundancy
 
