@@ -49,9 +49,8 @@ RATE = 0.01  # of the chain; the network's own, 0.2, is for one that was trained
 PARTS = ("pretraining", "readout", "chain")
 
 # What two cores can afford. Barlow Twins and SEED have rates for runs a hundred times as long: here they get higher
-# ones, SwAV and MIRA their own. MIRA's targets are sharper than published, or all pictures come to look alike: in
-# minutes crops of one picture agree too little to make up for soft ones. Fewer and narrower where a head would cost
-# more than the network.
+# ones, SwAV and MIRA their own. MIRA's targets are sharper than published: with its own a run came to see all pictures
+# alike (results/ssl/tried.jsonl). Fewer and narrower where a head would cost more than the network.
 AFFORDED: dict[str, dict[str, Any]] = {
     "barlow_twins": {"rate": 0.15, "options": {"width": 2048}},
     "mira": {"options": {"prototypes": 1000, "target_temperature": 0.1}},
