@@ -88,14 +88,15 @@ def headlines() -> str:
     """The benchmark rows that matter most, for the default network and the largest memory."""
     rows = [row for row in rows_of("bench") if row["group"] != "policies"]
     most = max(row["config"].get("samples", 0) for row in rows)
-    body = []
+    shown, body = [], []
     for row in rows:
         config = row["config"]
         default = config.get("backbone", "efficientnet_lite0") == "efficientnet_lite0"
         if row["bench"] in HEADLINES and default and config.get("samples", most) == most:
+            shown.append(row)
             size = f"{config['image_size']} px" if "image_size" in config else f"{most:,} samples"
             body.append([HEADLINES[row["bench"]], f"{row['value']:g} {row['unit']}", size])
-    note = f"{_bench_note(rows)} All rows: [docs/performance.md](docs/performance.md)."
+    note = f"{_bench_note(shown)} All rows: [docs/performance.md](docs/performance.md)."
     return f"{table(['what', 'measured', 'at'], body)}\n\n{note}"
 
 
@@ -110,8 +111,8 @@ def bench() -> str:
 
 
 def _bench_note(rows: list[Row]) -> str:
-    machine = rows[0]["machine"]
-    return f"`make bench`, {rows[0]['date'][:10]}, {machine['cores']} cores, torch {machine['torch']}."
+    machine, days = rows[0]["machine"], sorted({row["date"][:10] for row in rows})
+    return f"`make bench`, {' and '.join(days)}, {machine['cores']} cores, torch {machine['torch']}."
 
 
 def _short(value: Any) -> str:
