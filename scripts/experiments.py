@@ -33,6 +33,7 @@ __all__ = [
 ]
 
 _FULL, _SMALL = "cub200/cub200", "cub200/cub200_small"
+_BASE = "base"
 _COSTS = ["gains of sleeps, top-1", "updates", "MB", "TFLOPs"]
 
 
@@ -69,23 +70,31 @@ def class_means() -> str:
     return f"{table(header, body)}\n\n{note}"
 
 
-def search() -> str:
-    """Every trial: what was tried, and the final top-1 accuracy on held-out training pictures."""
-    runs, trials = runs_of("cub200/search"), dict[tuple[str, str], dict[float, float]]()
-    for run in runs:
-        kind, settings = run.last["kind"], run.last["settings"]
-        chosen = what_is_chosen(kind)
-        rehearsals = f", {settings['rehearsals']} rehearsals" if "rehearsals" in settings else ""
-        trials.setdefault((kind, f"{chosen}{rehearsals}"), {})[settings[chosen]] = run.summaries[1].alpha
-    body = []
-    for kind, words in sorted(trials, key=lambda key: (list(METHODS).index(key[0]), key[1])):
+def search(folder: str = "cub200/search") -> str:
+    """Every trial: what was tried, and the final top-1 accuracy on held-out training pictures.
+
+    Runs that never train are trials of the base that they start from, and count by its classes alone.
+    """
+    runs, trials = runs_of(folder), dict[tuple[str, str], dict[str, float]]()
+    for run in sorted(runs, key=lambda run: run.last["settings"].get(what_is_chosen(run.last["kind"])) or 0.0):
+        what, trial, top1 = _trial(run)
+        trials.setdefault(what, {})[trial] = top1
+    body, most = [], max(map(len, trials.values()))
+    for kind, words in sorted(trials, key=lambda key: ([_BASE, *METHODS].index(key[0]), key[1])):
         tried = trials[kind, words]
-        cells = [
-            _marked(f"{value:g}: {alpha:.1f}", alpha == max(tried.values())) for value, alpha in sorted(tried.items())
-        ]
-        body.append([kind, words, *cells])
-    header = ["method", "what is chosen", *(f"trial {number}" for number in range(1, 5))]
-    return f"{table(header, body)}\n\n`siesta run configs/studies/search.toml`, {_days(runs)}."
+        cells = [_marked(f"{trial}: {top1:.1f}", top1 == max(tried.values())) for trial, top1 in tried.items()]
+        body.append([kind, words, *cells, *[""] * (most - len(cells))])
+    header = ["method", "what is chosen", *(f"trial {number}" for number in range(1, most + 1))]
+    return f"{table(header, body)}\n\n`{_command(runs)}`, {_days(runs)}."
+
+
+def _trial(run: Run) -> tuple[tuple[str, str], str, float]:
+    """Whose trial of what a run is, the value that was tried, and what came out."""
+    kind, settings, chosen = run.last["kind"], run.last["settings"], what_is_chosen(run.last["kind"])
+    if settings.get("updates") == 0:
+        return (_BASE, "rate, by name"), run.last["method"], run.summaries[1].after[0]
+    rehearsals = f", {settings['rehearsals']} rehearsals" if "rehearsals" in settings else ""
+    return (kind, f"{chosen}{rehearsals}"), f"{settings[chosen]:g}", run.summaries[1].alpha
 
 
 def what_is_chosen(kind: str) -> str:
@@ -230,9 +239,14 @@ def _costs(group: Group) -> list[str]:
 
 def _note(groups: Sequence[Group]) -> str:
     runs = [run for group in groups for run in group.runs]
-    command = runs[0].last["command"].partition(" --methods")[0]
     seeds = ",".join(str(seed) for seed in sorted({run.last["seed"] for run in runs}))
-    return f"`{command} --seeds {seeds}`, {_days(runs)}."
+    return f"`{_command(runs)} --seeds {seeds}`, {_days(runs)}."
+
+
+def _command(runs: Sequence[Run]) -> str:
+    """What ran all of them."""
+    command: str = runs[0].last["command"].partition(" --methods")[0]
+    return command
 
 
 def _days(runs: Iterable[Run]) -> str:
