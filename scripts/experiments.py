@@ -9,6 +9,7 @@ from functools import cache, partial
 import numpy as np
 
 from scripts.measured import ROOT, rows_of, table
+from scripts.ssl import distance
 from siesta.experiment.metrics import Spread
 from siesta.experiment.report.differences import between_methods, between_orders
 from siesta.experiment.report.figures import curves_figure
@@ -32,7 +33,7 @@ __all__ = [
     "what_is_chosen",
 ]
 
-_FULL, _SMALL = "cub200/cub200", "cub200/cub200_small"
+_FULL, _SMALL, _TINY = "cub200/cub200", "cub200/cub200_small", "tiny_imagenet/tiny_imagenet"
 _BASE = "base"
 _COSTS = ["gains of sleeps, top-1", "updates", "MB", "TFLOPs"]
 
@@ -151,12 +152,10 @@ def small() -> str:
 
 def miniature() -> str:
     """The paper's main experiment on Tiny-ImageNet: every method over one base, and what that was pre-trained with."""
-    if not (ROOT / "results" / "tiny_imagenet").exists():
-        return "Not measured yet: `siesta run configs/tiny_imagenet.toml --set data.path=tiny-imagenet-200`."
     (swav,) = rows_of("tiny_imagenet/pretraining")
     seen = f"SwAV saw {swav['pictures']:,} pictures in {swav['seconds']:,.0f} s of {swav['config']['threads']} thread"
     worth = f"k-NN on its 100 classes {swav['knn_untrained']:.1f} % -> {swav['knn']:.1f} %"
-    return f"{_by_order(comparison_of('tiny_imagenet/tiny_imagenet'))}\n\n{seen}, {worth}."
+    return f"{_by_order(comparison_of(_TINY))}\n\n{seen}, {worth}. {distance(swav)}"
 
 
 def study(name: str, **of_small: str) -> str:

@@ -38,7 +38,12 @@ STUDIES = {
 SECTIONS: dict[str, dict[str, Callable[[], str]]] = {
     "README.md": {"demo": demo, "birds": birds, "headline": headline, "headlines": headlines},
     "docs/performance.md": {"bench": bench},
-    "docs/pretraining.md": {"pretraining": pretraining, "chain": chain, "miniature": miniature},
+    "docs/pretraining.md": {
+        "pretraining": pretraining,
+        "chain": chain,
+        "miniature": miniature,
+        "miniature_search": partial(search, "tiny_imagenet/tiny_imagenet_search"),
+    },
     "docs/reliability.md": {"unknown": unknown},
     "docs/results.md": {
         **{name: partial(study, name, **of_small) for name, of_small in STUDIES.items()},

@@ -8,7 +8,7 @@ from scripts.measured import ROOT, Row, rows_of, table
 from scripts.ssl_readout import RANDOM_TOP, UNTRAINED
 from siesta.pretrain import PRETRAINERS
 
-__all__ = ["chain", "pretraining"]
+__all__ = ["chain", "distance", "pretraining"]
 
 _IN_THE_PAPER = 2000 * 128_000  # epochs of a tenth of ImageNet
 _NOT_YET = "Not measured yet: `python -m scripts.ssl_results CUB_200_2011`."
@@ -76,18 +76,16 @@ def _note(trained: list[Row], read: list[Row]) -> str:
     if missing:
         how.append(f"not measured yet: {', '.join(missing)}")
     command = f"`python -m scripts.ssl_results CUB_200_2011`, {trained[0]['date'][:10]}."
-    return f"{'; '.join(how)}. {command}{_distance(trained)}"
+    far = [distance(row) for row in trained if row["method"] == "swav"]
+    return "\n\n".join([f"{'; '.join(how)}. {command}", *far])
 
 
-def _distance(trained: list[Row]) -> str:
-    """How far this is from the paper's pre-training."""
-    swav = next((row for row in trained if row["method"] == "swav"), None)
-    if swav is None:
-        return ""
+def distance(swav: Row) -> str:
+    """How far a run of SwAV is from the paper's."""
     times = _IN_THE_PAPER / swav["pictures"]
     larger = (224 / swav["config"]["image_size"]) ** 2
     return (
-        "\n\nThe paper trains SwAV for 2,000 epochs of ImageNet's first 100 classes, about 128,000 pictures of 224 px: "
+        "The paper trains SwAV for 2,000 epochs of ImageNet's first 100 classes, about 128,000 pictures of 224 px: "
         f"{float(f'{times:.2g}'):,.0f} times as many pictures as SwAV saw here, each {larger:.0f} times as large."
     )
 
