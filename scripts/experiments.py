@@ -10,6 +10,7 @@ import numpy as np
 
 from scripts.measured import ROOT, rows_of, table
 from scripts.ssl import distance
+from siesta.experiment.config import load_config
 from siesta.experiment.metrics import Spread
 from siesta.experiment.report.differences import between_methods, between_orders
 from siesta.experiment.report.figures import curves_figure
@@ -76,26 +77,37 @@ def search(folder: str = "cub200/search") -> str:
 
     Runs that never train are trials of the base that they start from, and count by its classes alone.
     """
-    runs, trials = runs_of(folder), dict[tuple[str, str], dict[str, float]]()
-    for run in sorted(runs, key=lambda run: run.last["settings"].get(what_is_chosen(run.last["kind"])) or 0.0):
-        what, trial, top1 = _trial(run)
-        trials.setdefault(what, {})[trial] = top1
+    runs, trials = runs_of(folder), dict[tuple[str, str], dict[float, float]]()
+    for run in runs:
+        what, value, top1 = _trial(run)
+        trials.setdefault(what, {})[value] = top1
     body, most = [], max(map(len, trials.values()))
     for kind, words in sorted(trials, key=lambda key: ([_BASE, *METHODS].index(key[0]), key[1])):
         tried = trials[kind, words]
-        cells = [_marked(f"{trial}: {top1:.1f}", top1 == max(tried.values())) for trial, top1 in tried.items()]
+        cells = [
+            _marked(f"{value:g}: {top1:.1f}", top1 == max(tried.values())) for value, top1 in sorted(tried.items())
+        ]
         body.append([kind, words, *cells, *[""] * (most - len(cells))])
     header = ["method", "what is chosen", *(f"trial {number}" for number in range(1, most + 1))]
     return f"{table(header, body)}\n\n`{_command(runs)}`, {_days(runs)}."
 
 
-def _trial(run: Run) -> tuple[tuple[str, str], str, float]:
+def _trial(run: Run) -> tuple[tuple[str, str], float, float]:
     """Whose trial of what a run is, the value that was tried, and what came out."""
     kind, settings, chosen = run.last["kind"], run.last["settings"], what_is_chosen(run.last["kind"])
     if settings.get("updates") == 0:
-        return (_BASE, "rate, by name"), run.last["method"], run.summaries[1].after[0]
+        return (_BASE, "rate"), _base_rate(run), run.summaries[1].after[0]
     rehearsals = f", {settings['rehearsals']} rehearsals" if "rehearsals" in settings else ""
-    return (kind, f"{chosen}{rehearsals}"), f"{settings[chosen]:g}", run.summaries[1].alpha
+    return (kind, f"{chosen}{rehearsals}"), settings[chosen], run.summaries[1].alpha
+
+
+def _base_rate(run: Run) -> float:
+    """Rows do not have it: the config does."""
+    config = load_config(ROOT / "configs" / "studies" / f"{run.last['experiment']}.toml")
+    (base,) = (method.base for method in config.methods if method.name == run.last["method"])
+    if base is None or base.rate is None:
+        raise ValueError(f"{run.last['method']} has no base with a rate of its own")
+    return base.rate
 
 
 def what_is_chosen(kind: str) -> str:

@@ -68,6 +68,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--dataset", default="cub200", help="what the folder is, by its reader's name")
     parser.add_argument("--seconds", type=float, default=900, help="of training, for each method")
+    parser.add_argument("--pretraining-rate", type=float, help="the highest, in place of the methods' own")
     parser.add_argument("--image-size", type=int, default=64)
     parser.add_argument("--backbone", default="mobilenet_v3_large")
     parser.add_argument("--methods", default=",".join(PRETRAINERS))
@@ -168,7 +169,7 @@ def _pretrained(name: str, data: Dataset, options: argparse.Namespace) -> None:
         options.backbone,
         image_size=options.image_size,
         seconds=options.seconds,
-        **AFFORDED.get(name, {}),
+        **AFFORDED.get(name, {}) | ({} if options.pretraining_rate is None else {"rate": options.pretraining_rate}),
     )
     train, test = (_folder(part, _files(data, getattr(data, part)), options.work) for part in ("train", "test"))
 

@@ -41,6 +41,16 @@ def test_every_start_is_measured_once(options: list[str], tmp_path: Path, monkey
     assert _rows(tmp_path / "results") == found
 
 
+def test_a_rate_takes_the_place_of_a_method_s_own(
+    options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rate = ["--methods", "barlow_twins", "--pretraining-rate", "0.3", "--parts", "pretraining"]
+    monkeypatch.setattr(sys, "argv", [*options, *rate])
+    ssl_results.main()
+    (row,) = _rows(tmp_path / "results")["pretraining"]
+    assert row["config"]["rate"] == 0.3 != ssl_results.AFFORDED["barlow_twins"]["rate"]
+
+
 @pytest.mark.slow
 def test_the_chain_goes_from_the_best_and_from_nothing(
     options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
