@@ -152,7 +152,11 @@ def by_arrival() -> str:
 
 def full() -> str:
     """The paper's protocol on all orders, and which methods differ."""
-    comparison = comparison_of(_FULL)
+    return _with_differences(comparison_of(_FULL))
+
+
+def _with_differences(comparison: Comparison) -> str:
+    """All orders, and which methods differ, class after class."""
     square, _ = between_methods("class_incremental", comparison.orders["class_incremental"])
     return f"{_by_order(comparison)}\n\n{markdown_table(square)}"
 
@@ -167,7 +171,7 @@ def miniature() -> str:
     (swav,) = rows_of("tiny_imagenet/pretraining")
     seen = f"SwAV saw {swav['pictures']:,} pictures in {swav['seconds']:,.0f} s of {swav['config']['threads']} thread"
     worth = f"k-NN on its 100 classes {swav['knn_untrained']:.1f} % -> {swav['knn']:.1f} %"
-    return f"{_by_order(comparison_of(_TINY))}\n\n{seen}, {worth}. {distance(swav)}"
+    return f"{_with_differences(comparison_of(_TINY))}\n\n{seen}, {worth}. {distance(swav)}"
 
 
 def study(name: str, **of_small: str) -> str:
