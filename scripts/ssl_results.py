@@ -33,6 +33,7 @@ from scripts.ssl_readout import RANDOM_TOP, UNTRAINED, Readout, readout, seen, s
 from siesta.backbones import RANDOM, make_backbone, save_checkpoint
 from siesta.base import initialise
 from siesta.data import Dataset, Split, load_dataset
+from siesta.errors import BadInput, SiestaError
 from siesta.folders import ask, score, teach
 from siesta.learner import Siesta
 from siesta.pretrain import PRETRAINERS, random_top
@@ -63,7 +64,14 @@ console = Console(soft_wrap=True)
 
 
 def main() -> None:
-    """Pre-training, read-outs, chain."""
+    """Pre-training, read-outs, chain; a mistake is a sentence."""
+    try:
+        _measure()
+    except SiestaError as error:
+        raise SystemExit(str(error)) from error
+
+
+def _measure() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--dataset", default="cub200", help="what the folder is, by its reader's name")
@@ -84,10 +92,12 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=Path("runs") / "ssl")
     parser.add_argument("--results", type=Path, default=RESULTS)
     options = parser.parse_args()
+    names, parts = options.methods.split(","), options.parts.split(",")
+    _check_known("method", names, PRETRAINERS)
+    _check_known("part", parts, PARTS)
     data = load_dataset(options.dataset, options.folder, classes=options.classes)
     options.work.mkdir(parents=True, exist_ok=True)
     options.results.mkdir(parents=True, exist_ok=True)
-    names, parts = options.methods.split(","), options.parts.split(",")
     if "pretraining" in parts:
         for name in names:
             _pretrained(name, data, options)
@@ -98,6 +108,13 @@ def main() -> None:
     if "chain" in parts:
         starts = options.starts.split(",") if options.starts else [_best(names, options.results), UNTRAINED]
         _chain(starts, data, options)
+
+
+def _check_known(what: str, names: Iterable[str], known: Iterable[str]) -> None:
+    """Refuses now what would be refused after hours."""
+    for name in names:
+        if name not in known:
+            raise BadInput(f"there is no {what} '{name}': choose some of {', '.join(known)}")
 
 
 def _files(data: Dataset, split: Split) -> list[tuple[Path, str]]:
@@ -223,11 +240,16 @@ def _read_out(name: str, data: Dataset, options: argparse.Namespace) -> None:
 def _best(names: Iterable[str], results: Path) -> str:
     """The self-supervised method with the best mean read-out."""
     rows = _rows(results, "readout")
+    measured = {row["method"] for row in rows}
     means = {
         name: mean(row["top1"] for row in rows if row["method"] == name)
         for name in names
-        if not PRETRAINERS[name].labelled
+        if name in measured and not PRETRAINERS[name].labelled
     }
+    if not means:
+        raise BadInput(
+            "the chain starts from the best read-out, and there is none: run --parts readout, or give --starts"
+        )
     return max(means, key=lambda name: means[name])
 
 

@@ -77,6 +77,8 @@ def _read_file(path: Path) -> Image.Image:
             return _rgb(Image.open(file), str(path))
     except (FileNotFoundError, IsADirectoryError):
         raise BadInput(f"there is no picture at {path}") from None
+    except PermissionError:
+        raise BadInput(f"{path} may not be read: check its permissions") from None
     except Image.DecompressionBombError:
         raise BadInput(_too_large(str(path))) from None
     except (OSError, ValueError) as error:  # a name that cannot be, a disk that fails, not a picture

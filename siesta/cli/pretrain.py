@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,9 +18,11 @@ if TYPE_CHECKING:
 __all__ = ["pretrain"]
 
 _RANDOM = "random"
+_FOR_RANDOM = {"method", "--out", "--backbone", "--weights", "--json"}
 
 
 def pretrain(
+    context: typer.Context,
     method: Annotated[
         str,
         typer.Argument(
@@ -58,8 +59,7 @@ def pretrain(
     from siesta.pretrain.settings import Settings
 
     if method == _RANDOM:
-        useless = {"--data": data, "--epochs": epochs, "--seconds": seconds, "--knn": knn, "--set": changes, "--lr": lr}
-        _random(backbone, weights, out, as_json, useless)
+        _random(backbone, weights, out, as_json, _given(context) - _FOR_RANDOM)
         return
     if data is None:
         raise BadInput(f"{method} learns from pictures: give a folder of them as --data")
@@ -104,22 +104,34 @@ def pretrain(
         raise typer.Exit(DONE_IN_PART)
 
 
-def _random(backbone: str, weights: str, out: Path, as_json: bool, useless: Mapping[str, object]) -> None:
+def _given(context: typer.Context) -> set[str]:
+    """Arguments and options that stand in the command itself."""
+    every = {parameter.name or "": parameter.opts[0] for parameter in context.command.params}
+    return {option for name, option in every.items() if _is_said(context, name)}
+
+
+def _is_said(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _random(backbone: str, weights: str, out: Path, as_json: bool, useless: set[str]) -> None:
     from siesta.backbones import checkpoint_bytes
     from siesta.errors import BadInput
     from siesta.pretrain import random_top, ranks
+    from siesta.pretrain.result import ResultFile
     from siesta.store.files import replace_file
 
-    given = [name for name, value in useless.items() if value is not None]
-    if given:
-        raise BadInput(f"random trains nothing: leave out {', '.join(given)}")
+    if useless:
+        raise BadInput(f"random trains nothing: leave out {', '.join(sorted(useless))}")
     if weights == _RANDOM:
         raise BadInput("random keeps a trained bottom: give the file that has it as --weights")
     if not ranks.speaks():
         return
-    if out.exists():
-        raise BadInput(f"{out} exists already: choose another name or remove it first")
-    replace_file(out, checkpoint_bytes(random_top(backbone, weights)))
+    with ResultFile(out).alone():
+        if out.exists():
+            raise BadInput(f"{out} exists already: choose another name or remove it first")
+        replace_file(out, checkpoint_bytes(random_top(backbone, weights)))
     if as_json:
         print_json({"status": "made", "out": str(out), "weights": weights})
     else:

@@ -50,21 +50,29 @@ class Questions:
     Args:
         files: Each picture with its label; what cannot be read is left out.
         image_size: Side of the centre crop.
+
+    Attributes:
+        labels: Index of each one's class, (N,).
+        skipped: Why some could not be read.
     """
 
     def __init__(self, files: Sequence[tuple[Path, str]], image_size: int) -> None:
         self._pixels: list[Pixels] = []
-        names: list[str] = []
+        names, skipped = list[str](), list[str]()
         for file, label in files:
             try:
                 self._pixels.append(read_image(file, image_size))
-            except BadInput:
+            except BadInput as error:
+                skipped.append(str(error))
                 continue
             names.append(label)
+        self.skipped = tuple(skipped)
         classes = {name: index for index, name in enumerate(sorted(set(names)))}
         self.labels = torch.tensor([classes[name] for name in names])
         if len(classes) < 2:
-            raise BadInput("k-NN needs pictures of at least two classes, as FOLDER/<label>/*: choose another folder")
+            unread = f" ({len(skipped):,} could not be read)" if skipped else ""
+            words = f"k-NN needs pictures of at least two classes, as FOLDER/<label>/*{unread}: choose another folder"
+            raise BadInput(words)
 
     def chunks(self) -> Iterator[Tensor]:
         """Pixels (B, 3, S, S), some pictures at a time."""

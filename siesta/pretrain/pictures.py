@@ -128,12 +128,12 @@ def _listed(name: Path) -> tuple[list[int], dict[str, str]] | None:
 
 
 def _key(files: Sequence[Path], side: int) -> str:
-    """Names the copies: it changes with any file's path, size or time."""
+    """Names the copies: it changes with any file's path, size or time, and when it may be read at last."""
     digest = hashlib.sha256(f"{side} {_QUALITY}".encode())
     for file in files:
         try:
             facts = file.stat()
-            known = f"{facts.st_size}\0{facts.st_mtime_ns}"
+            known = f"{facts.st_size}\0{facts.st_mtime_ns}" + ("" if os.access(file, os.R_OK) else "\0refused")
         except OSError:  # a link to nowhere
             known = ""
         digest.update(f"{file.absolute()}\0{known}\0".encode("utf-8", "surrogateescape"))

@@ -45,13 +45,15 @@ class Pretrained:
 
 
 class ResultFile:
-    """A file of weights that a run makes, with `.json`, `.lock` and `.part` beside it, whatever it is called."""
+    """A file of weights that a run makes, with `.json`, `.part` and a hidden lock beside it, whatever it is called."""
 
     def __init__(self, path: Path) -> None:
+        if not path.name:
+            raise BadInput(f"'{path}' is no name of a file to write: choose one like swav.safetensors")
         self.path = path
         self.checkpoint = path.with_name(f"{path.name}.part")
         self._record = path.with_name(f"{path.name}.json")
-        self._lock = path.with_name(f"{path.name}.lock")
+        self._lock = path.with_name(f".{path.name}.lock")
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -92,6 +94,10 @@ class ResultFile:
 
     def write(self, backbone: Backbone, facts: Mapping[str, Any]) -> None:
         """The weights, and beside them what was done; then the checkpoint goes."""
+        if self.path.exists():
+            raise BadInput(
+                f"{self.path} has come into being meanwhile: move it away, and the same command ends the run"
+            )
         replace_file(self._record, json.dumps({**facts, **provenance()}, indent=1).encode())
         replace_file(self.path, checkpoint_bytes(backbone))
         self.checkpoint.unlink(missing_ok=True)

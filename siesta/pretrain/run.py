@@ -62,6 +62,8 @@ def pretrain(
     data, result = Path(data), ResultFile(Path(out))
     if not 1 <= workers <= _MOST_WORKERS:
         raise BadInput(f"1 to {_MOST_WORKERS} workers cut crops, not {workers}")
+    if knn_every < 1:
+        raise BadInput(f"k-NN is measured every so many epochs, at least one, not {knn_every}")
     files = _files(PRETRAINERS[settings.method].labelled, data)
     identity = settings.identity(data, [file for file, _ in files])
     with ranks.joined() as device, result.alone():
@@ -73,9 +75,10 @@ def pretrain(
         folder = cache_folder() if cache is None else Path(cache)
         copies = _copied([file for file, _ in files], settings.image_size, folder, on_copy, workers)
         job = _prepared(settings, backbone, dict(files), copies, device, workers, identity, result.checkpoint)
-        job.questions, job.knn_every = questions, max(knn_every, 1)
+        job.questions, job.knn_every = questions, knn_every
         done = train(job, on_step)
-        found = _found(job, done, settings.batch_size, copies.skipped)
+        unread = copies.skipped if questions is None else copies.skipped + questions.skipped
+        found = _found(job, done, settings.batch_size, unread)
         if done and ranks.rank() == 0:
             _check_answers(backbone, job)
             result.write(backbone, {"data": str(data), "settings": identity, **asdict(found)})
@@ -89,7 +92,10 @@ def _check_batch(settings: Settings, pictures: int) -> None:
             f"{pictures:,} pictures do not make a batch of {settings.batch_size}: give more, or a smaller batch size"
         )
     if settings.batch_size % ranks.count():
-        raise BadInput(f"a batch of {settings.batch_size} cannot be shared evenly by {ranks.count()} processes")
+        raise BadInput(
+            f"a batch of {settings.batch_size} cannot be shared evenly by {ranks.count()} processes: "
+            f"choose a batch size that is a multiple of {ranks.count()}"
+        )
 
 
 def _files(labelled: bool, folder: Path) -> list[tuple[Path, str]]:

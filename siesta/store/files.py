@@ -69,7 +69,7 @@ def write_tensors(path: Path, tensors: Tensors) -> str:
 
 def replace_file(path: Path, content: bytes) -> None:
     """Writes a file whole or not at all; what was there before stays until then."""
-    new = path.with_name(f"{path.name}.new")
+    new = path.with_name(f".{path.name}.new")  # hidden: a user's own files have no such names
     with disk_errors(path):
         try:
             with new.open("wb") as file:

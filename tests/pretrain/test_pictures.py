@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -55,6 +57,24 @@ def test_a_corrupt_picture_is_skipped_and_listed(files: list[Path], tmp_path: Pa
         assert found.files == tuple(files[1:]) and len(found.skipped) == 1
         assert f"{files[0]} is not a readable picture" in found.skipped[0]
         assert np.asarray(found[0]).shape == (40, 40, 3)
+
+
+def test_a_picture_that_may_be_read_at_last_is_copied(
+    files: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened, access = Path.open, os.access  # replaced, not refused: an administrator may read everything
+
+    def refused(path: Path, *arguments: Any, **others: Any) -> Any:
+        if path == files[0]:
+            raise PermissionError(13, "Permission denied")
+        return opened(path, *arguments, **others)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", refused)
+        patch.setattr(os, "access", lambda path, mode: path != files[0] and access(path, mode))
+        found = copied(files, 64, tmp_path / "copies")
+        assert found.skipped == (f"{files[0]} may not be read: check its permissions",)
+    assert copied(files, 64, tmp_path / "copies").files == tuple(files)
 
 
 def test_nothing_readable_at_all(tmp_path: Path) -> None:

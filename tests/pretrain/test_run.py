@@ -90,12 +90,47 @@ def test_files_of_others_stay(textures: Path, out: Path, tmp_path: Path) -> None
 
 
 def test_one_process_at_a_time(textures: Path, out: Path) -> None:
-    lock = Lock(out.with_name(f"{out.name}.lock"), lambda pid: pid)
+    lock = Lock(out.with_name(f".{out.name}.lock"), lambda pid: pid)
     with pytest.raises(Busy, match="is being made by process"):
         pretrain(settings(), textures, out)
     lock.release()
     assert pretrain(settings(), textures, out).status == "trained"
     assert {path.name for path in out.parent.iterdir()} == {"textures", "cache", out.name, f"{out.name}.json"}
+
+
+@pytest.mark.parametrize("ending", [".lock", ".new", ".json.new", ".part.new"])
+def test_files_of_others_beside_it_stay(ending: str, textures: Path, out: Path) -> None:
+    own = out.with_name(f"{out.name}{ending}")
+    own.write_text("mine")
+    pretrain(settings(), textures, out)
+    assert own.read_text() == "mine"
+
+
+def test_what_has_come_into_being_meanwhile_stays_and_nothing_is_lost(textures: Path, out: Path) -> None:
+    def come(_: loop.Standing) -> None:
+        out.write_text("mine")
+
+    with pytest.raises(BadInput, match="move it away, and the same command ends the run"):
+        pretrain(settings(), textures, out, on_step=come)
+    assert out.read_text() == "mine"
+    out.unlink()
+    steps: list[loop.Standing] = []
+    assert pretrain(settings(), textures, out, on_step=steps.append).status == "trained"
+    assert not steps  # all was in the checkpoint
+
+
+def test_what_is_no_name_of_a_file_is_said(textures: Path) -> None:
+    with pytest.raises(BadInput, match="is no name of a file"):
+        pretrain(settings(), textures, "")
+
+
+def test_pictures_of_knn_that_cannot_be_read_are_named(textures: Path, out: Path, tmp_path: Path) -> None:
+    labelled = Path(shutil.copytree(textures, tmp_path / "labelled"))
+    next(labelled.glob("0/*")).write_bytes(b"no picture")
+    (reason,) = pretrain(settings(), textures, out, labelled=labelled).skipped
+    assert "labelled" in reason
+    with pytest.raises(BadInput, match="at least one, not 0"):
+        pretrain(settings(), textures, out, knn_every=0)
 
 
 @pytest.mark.parametrize("what", ["the checkpoint", "the weights"])
@@ -107,7 +142,7 @@ def test_a_full_disk_costs_nothing(
     opened = Path.open
 
     def full(path: Path, *arguments: Any, **others: Any) -> Any:
-        name = f"{out.name}.new" if what == "the weights" else f"{out.name}.part.new"
+        name = f".{out.name}.new" if what == "the weights" else f".{out.name}.part.new"
         if path.name == name:
             raise OSError(28, "No space left on device")
         return opened(path, *arguments, **others)
@@ -116,7 +151,7 @@ def test_a_full_disk_costs_nothing(
         patch.setattr(Path, "open", full)
         pretrain(settings(), textures, out)
     assert out.with_name(f"{out.name}.part").exists() == (what == "the weights")
-    assert not list(tmp_path.glob("*.new"))
+    assert not list(tmp_path.glob(".*.new"))
     assert pretrain(settings(), textures, out).status == "trained"
     assert out.read_bytes() == whole.read_bytes()
 

@@ -41,6 +41,24 @@ def test_every_start_is_measured_once(options: list[str], tmp_path: Path, monkey
     assert _rows(tmp_path / "results") == found
 
 
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (["--methods", "swav,nix"], "there is no method 'nix': choose some of swav, "),
+        (["--parts", "nix"], "there is no part 'nix': choose some of pretraining, readout, chain"),
+        (["--parts", "chain"], "run --parts readout, or give --starts"),
+        (["--dataset", "nix"], "nix"),
+    ],
+)
+def test_a_mistake_is_a_sentence_before_anything_is_measured(
+    wrong: list[str], words: str, options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", [*options, *wrong])
+    with pytest.raises(SystemExit, match=words):
+        ssl_results.main()
+    assert not _rows(tmp_path / "results")
+
+
 def test_a_rate_takes_the_place_of_a_method_s_own(
     options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
