@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from torch import Tensor, nn
 from siesta.errors import BadInput, Damaged
 from siesta.store.files import replace_file
 
-__all__ = ["Halfway", "Learning", "check_same", "load_run", "save_run"]
+__all__ = ["Halfway", "Learning", "check_same", "checked_run", "load_run", "save_run"]
 
 _STATE = "state"
 _HASHED = {"pictures": "other pictures", "start": "other weights to start from"}  # settings that are only hashes
@@ -44,14 +45,11 @@ def load_run(
     path: Path, module: nn.Module, optimizer: torch.optim.Optimizer, settings: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Puts a run back as it was; returns its plain values, whose "settings" must be these, and other tensors."""
-    try:
+    state = checked_run(path, settings)
+    with _readable(path):
         with safe_open(path, "pt") as file:
-            state: dict[str, Any] = json.loads(file.metadata()[_STATE])
-            check_same(path, state["settings"], settings)
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
         module.load_state_dict(_part("module.", tensors))
-    except (SafetensorError, OSError, RuntimeError, KeyError, TypeError, ValueError) as error:
-        raise Damaged(f"{path} cannot be read: remove it to begin anew") from error
     parameters = list(_parameters(optimizer))
     for key, known in _part("optimizer.", tensors).items():
         place, _, name = key.partition(".")
@@ -59,6 +57,23 @@ def load_run(
         like = torch.empty_like(weights) if known.shape == weights.shape else torch.empty_like(known)
         optimizer.state[weights][name] = like.copy_(known)
     return state, _part("other.", tensors)
+
+
+def checked_run(path: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The plain values of a run; refuses one that was made with other settings."""
+    with _readable(path):
+        with safe_open(path, "pt") as file:
+            state: dict[str, Any] = json.loads(file.metadata()[_STATE])
+        check_same(path, state["settings"], settings)
+    return state
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (SafetensorError, OSError, RuntimeError, KeyError, TypeError, ValueError) as error:
+        raise Damaged(f"{path} cannot be read: remove it to begin anew") from error
 
 
 def check_same(path: Path, made: Mapping[str, Any], asked: Mapping[str, Any]) -> None:

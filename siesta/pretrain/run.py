@@ -14,6 +14,7 @@ from siesta.backbones import BACKBONES, make_backbone
 from siesta.contracts import Backbone
 from siesta.data import labelled_files, picture_files
 from siesta.errors import BadInput
+from siesta.halfway import checked_run
 from siesta.pretrain import PRETRAINERS, ranks
 from siesta.pretrain.course import Course
 from siesta.pretrain.encoder import Encoder
@@ -69,6 +70,8 @@ def pretrain(
     with ranks.joined() as device, result.alone():
         if known := result.known(identity):
             return known
+        if result.checkpoint.exists():
+            checked_run(result.checkpoint, identity)  # before pictures are copied for nothing
         _check_batch(settings, len(files))
         questions = None if labelled is None else Questions(labelled_files(Path(labelled)), settings.image_size)
         backbone = make_backbone(settings.backbone, 0, weights=settings.weights)

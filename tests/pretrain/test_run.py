@@ -98,6 +98,14 @@ def test_one_process_at_a_time(textures: Path, out: Path) -> None:
     assert {path.name for path in out.parent.iterdir()} == {"textures", "cache", out.name, f"{out.name}.json"}
 
 
+def test_a_run_of_another_size_is_refused_before_pictures_are_copied(textures: Path, out: Path, tmp_path: Path) -> None:
+    stopped(textures, out)
+    other = Settings("barlow_twins", TINY, image_size=48, options=QUICK["barlow_twins"], epochs=1, batch_size=16)
+    with pytest.raises(BadInput, match="made with image size 32, not 48"):
+        pretrain(other, textures, out, cache=tmp_path / "elsewhere")
+    assert not (tmp_path / "elsewhere").exists()
+
+
 @pytest.mark.parametrize("ending", [".lock", ".new", ".json.new", ".part.new"])
 def test_files_of_others_beside_it_stay(ending: str, textures: Path, out: Path) -> None:
     own = out.with_name(f"{out.name}{ending}")
