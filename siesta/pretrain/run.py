@@ -80,8 +80,8 @@ def pretrain(
         job = _prepared(settings, backbone, dict(files), copies, device, workers, identity, result.checkpoint)
         job.questions, job.knn_every = questions, knn_every
         done = train(job, on_step)
-        unread = copies.skipped if questions is None else copies.skipped + questions.skipped
-        found = _found(job, done, settings.batch_size, unread)
+        unread = [*copies.skipped, *(questions.skipped if questions else ())]
+        found = _found(job, done, settings.batch_size, tuple(dict.fromkeys(unread)))  # they may be the same pictures
         if done and ranks.rank() == 0:
             _check_answers(backbone, job)
             result.write(backbone, {"data": str(data), "settings": identity, **asdict(found)})

@@ -137,6 +137,8 @@ def test_pictures_of_knn_that_cannot_be_read_are_named(textures: Path, out: Path
     next(labelled.glob("0/*")).write_bytes(b"no picture")
     (reason,) = pretrain(settings(), textures, out, labelled=labelled).skipped
     assert "labelled" in reason
+    again = pretrain(settings(), labelled, tmp_path / "again.safetensors", labelled=labelled)
+    assert again.skipped == (reason,)
     with pytest.raises(BadInput, match="at least one, not 0"):
         pretrain(settings(), textures, out, knn_every=0)
 
