@@ -19,6 +19,8 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from siesta.errors import BadInput
+
 __all__ = [
     "SharedNorm",
     "count",
@@ -76,9 +78,13 @@ def several() -> bool:
 
 
 def wait() -> None:
-    """Until all are here."""
-    if count() > 1:
+    """Until all are here; one that fails alone says why, the others only that it did."""
+    if count() == 1:
+        return
+    try:
         dist.barrier()
+    except RuntimeError as error:  # its connections are closed
+        raise BadInput("another process of this run has stopped: it says why") from error
 
 
 def own(rows: Tensor) -> Tensor:

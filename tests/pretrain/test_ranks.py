@@ -18,6 +18,7 @@ from tests.pretrain.together import train_all
 from tests.pretrain.toys import RECIPE, TINY, draw_textures
 
 ROOT = Path(__file__).parents[2]
+TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +29,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(BACKBONES, TINY, RECIPE)
         train_all(data, alone)
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    command = [*torchrun, "-m", "tests.pretrain.together", str(data), str(together)]
+    command = [*TORCHRUN, "-m", "tests.pretrain.together", str(data), str(together)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return alone, together
@@ -49,6 +49,16 @@ def test_a_whole_run_of_two(runs: tuple[Path, Path]) -> None:
     for own, their in zip(ours["history"], theirs["history"], strict=True):
         assert their["loss"] == (None if own["loss"] is None else pytest.approx(own["loss"], rel=1e-3))
         assert their["knn"] == pytest.approx(own["knn"], abs=5)
+
+
+def test_one_that_fails_alone_says_why_and_the_others_that_it_did(tmp_path: Path, textures: Path) -> None:
+    out = ["--out", str(tmp_path / "missing" / "swav.safetensors")]
+    small = ["--image-size", "32", "--batch-size", "16", "--epochs", "1"]
+    command = [*TORCHRUN, "-m", "siesta", "pretrain", "swav", "--data", str(textures), *small, *out]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "does not exist: make it first" in done.stderr
+    assert "siesta/pretrain/" not in done.stderr  # torchrun has a traceback of its own, we have none
 
 
 def test_alone_nothing_is_shared() -> None:
