@@ -439,7 +439,7 @@ def test_ctrl_c_while_learning_keeps_what_was_learned(
 ) -> None:
     folder = make_pictures(tmp_path / "photos", [f"class {number}" for number in range(8)], each=100)
     code, _, words = interrupted(
-        "learn", learner, folder, when=lambda seen: re.search(r"\s[1-9]\d*/800", seen) is not None
+        "learn", learner, folder, when=lambda seen: re.search(r"(?<!\d)[1-9]\d*/800", seen) is not None
     )
     assert code == 130
     assert "Run it again to go on" in words
