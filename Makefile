@@ -3,13 +3,16 @@ PYTHON ?= python3
 PIP_ARGS ?=
 BIN := .venv/bin
 
-.PHONY: demo test test-slow bench results check format clean
+.PHONY: demo test test-slow coverage bench results check format audit clean
 
 demo: .venv/.demo-ready
 	$(BIN)/siesta demo
 
 test: .venv/.dev-ready
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m "not slow"  # two workers, a thread each
+
+coverage: .venv/.dev-ready  # branch coverage of what `make test` runs
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m "not slow" --cov --cov-report=term
 
 test-slow: .venv/.dev-ready
 	$(BIN)/pytest -m slow
@@ -30,8 +33,13 @@ format: .venv/.dev-ready
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+audit:  # known vulnerabilities of the pinned packages; needs access to PyPI
+	$(PYTHON) -m venv .audit
+	.audit/bin/pip install --quiet $(PIP_ARGS) pip-audit
+	.audit/bin/pip-audit --strict --no-deps --disable-pip --requirement constraints.txt
+
 clean:
-	rm -rf .venv
+	rm -rf .venv .audit
 
 .venv/bin/pip:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "siesta needs Python 3.11 or newer: make PYTHON=python3.11 ...")'

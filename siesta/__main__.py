@@ -1,4 +1,4 @@
-"""python -m siesta: the same as the command `siesta`."""
+"""Entry point of `python -m siesta`, which is the same as the command `siesta`."""
 
 from siesta.cli import main
 

@@ -1,172 +1,280 @@
-"""The way of a picture: bottom, codec and top of a learner, and the engines that run them."""
+"""The inference path of a learner: bottom, codec and top, each with the engine that runs it."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
 from itertools import islice
-from typing import TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from torch import Tensor, nn
 
-from siesta.backbones import DEFAULT_SPACE, RANDOM, make_backbone, make_space
+from siesta.backbones import DEFAULT_SPACE, make_space
+from siesta.backbones.cut_network import CutNetwork, Weights
+from siesta.backbones.spec import BackboneSpec
 from siesta.codecs import CODECS, relative_error
-from siesta.contracts import Backbone, Codec, Codes, Engine
-from siesta.engines import choose_engine, folded, graph_of, make_engine, one_torch_thread
+from siesta.codecs.blas import one_blas_thread
+from siesta.contracts import Backbone, Codec, Codes, Engine, Latents, LatentShape, NetworkPart
+from siesta.engines import ENGINES, choose_engine
+from siesta.engines.onnx_format import INPUT, OUTPUT, encode_graph
 from siesta.errors import BadInput, Damaged
-from siesta.images import Pixels, scaled
+from siesta.extras import require_torch
+from siesta.images import Pixels, normalize
 from siesta.store import Store
 
-__all__ = ["Pipeline", "graphs", "groups", "running", "torch_device"]
+if TYPE_CHECKING:  # inference on a CPU must not load torch
+    from torch import Tensor, nn
+
+__all__ = ["NetworkEngines", "Pipeline", "batched", "resolve_device"]
 
 T = TypeVar("T")
+Graphs = Mapping[str, npt.NDArray[np.uint8]]
+"""Graphs without weights as bytes (N,), by part: "bottom" and "top"."""
+
+_STORED = "_graph"  # version 0.1 stored graphs as "bottom" and "top" that take folded weights, with other names
 
 
-class Pipeline:
-    """Pictures -> codes -> latents -> z, with the weights that a store has in use.
+class NetworkEngines:
+    """A bottom and a top, each with the engine that runs it.
 
     Attributes:
-        backbone: Bottom and top; the top's weights are those that `load_top` took last.
-        codec: Between the two.
-        latent_shape: (d, r, s) of Z.
-        image_size: Side of the square that pictures are brought to.
-        device: Where torch computes.
+        network: Bottom and top; the weights of the top are those that `load_top` loaded last.
+        bottom: The engine that runs the bottom.
+        top: The engine that runs the top.
+        device: The name of the device.
+        latent_shape: The shape that the bottom makes of images, (d, r, s) or (N, d).
     """
 
     def __init__(
         self,
-        backbone: Backbone,
-        codec: Codec,
-        image_size: int,
-        latent_shape: tuple[int, int, int],
-        device: torch.device,
-        engine: str,
-        structures: Mapping[str, Tensor],
+        network: CutNetwork,
+        device: str = "cpu",
+        engine: str | None = None,
+        graphs: Graphs = MappingProxyType({}),
+        latent_shape: LatentShape | None = None,
     ) -> None:
-        """Takes the parts as they are; use `of`.
+        """Load both engines.
 
         Args:
-            backbone: Its bottom is filled; its top is by `load_top`.
-            codec: On `device`.
-            image_size: In pixels.
-            latent_shape: What the bottom makes of such pictures.
-            device: Of torch.
-            engine: What runs bottom and top.
-            structures: What `graphs` made, for the onnx engine.
+            network: Bottom and top with their weights.
+            device: The name of the device.
+            engine: A key of `ENGINES`; the device decides when None.
+            graphs: Graphs that torch exported before, by part; others are exported if an engine needs them.
+            latent_shape: The shape that the bottom makes of images, if it is known; found out when None.
         """
-        self.backbone, self.codec = backbone, codec
-        self.image_size, self.latent_shape, self.device = image_size, latent_shape, device
-        self._engine, self._structures = engine, structures
-        self._bottom = running(engine, backbone.bottom, structures.get("bottom"), device)
-        self._top: Engine
+        self.network = network
+        self.device = device
+        self._engine = choose_engine(engine, device)
+        self._backbone: Backbone | None = None
+        self._exported = dict(graphs)
+        size = network.image_size
+        self.bottom = self._load("bottom", (3, size, size))
+        if latent_shape is None:
+            latent_shape = self.bottom.run(np.zeros((1, 3, size, size), np.float32)).shape[1:]
+        self.latent_shape = latent_shape
+        self.top = self._load("top", self.latent_shape)
+
+    def _load(self, part: str, shape: LatentShape) -> Engine:
+        engine = ENGINES[self._engine]
+        graph = self._graph(part, shape) if engine.needs_graph else b""
+        weights = self.network.bottom if part == "bottom" else self.network.top
+        return engine.load(NetworkPart(weights, graph, lambda: getattr(self.backbone, part)), self.device)
+
+    def _graph(self, part: str, shape: LatentShape) -> bytes:
+        """Return the graph of a part without weights."""
+        operations = self.network.operations(part, INPUT, OUTPUT)
+        if operations is not None:
+            weights = self.network.bottom if part == "bottom" else self.network.top
+            return encode_graph(operations, weights, shape)
+        if part not in self._exported:
+            require_torch(f"the graph of {self.network.name}")
+            from siesta.engines.onnx_graphs import export_graph
+
+            self._exported[part] = np.frombuffer(export_graph(getattr(self.backbone, part), shape), np.uint8)
+        return self._exported[part].tobytes()
+
+    def stored_graphs(self) -> dict[str, npt.NDArray[np.uint8]]:
+        """Return the graphs that the learner has to hold: those that torch exported."""
+        return {part + _STORED: graph for part, graph in self._exported.items()}
+
+    @property
+    def backbone(self) -> Backbone:
+        """The network in torch, with the weights in use; it is created on first use."""
+        if self._backbone is None:
+            self._backbone = self.network.torch_backbone()
+        return self._backbone
+
+    def load_top(self, weights: Weights) -> None:
+        """Load weights into the top and its engine."""
+        copied = {name: np.array(array) for name, array in weights.items()}  # the caller may train on with its own
+        self.network = replace(self.network, top=copied)
+        if self._backbone is not None:
+            from siesta.backbones.arrays import load_arrays
+
+            load_arrays(self._backbone.top, copied)
+        self.top = self._load("top", self.latent_shape)
+
+    def latents(self, pixels: Sequence[Pixels]) -> Latents:
+        """Return Z (B, *latent_shape) of one or more images (S, S, 3)."""
+        return self.bottom.run(normalize(pixels, self.network.spec.normalization))
+
+    def features(self, latents: Latents) -> npt.NDArray[np.float32]:
+        """Return z (B, D) of latents (B, *latent_shape)."""
+        return self.top.run(latents)
+
+
+class Pipeline:
+    """From images to codes, latents and features, with the active weights of a store.
+
+    Attributes:
+        engines: Bottom and top.
+        codec: The codec between the two.
+    """
+
+    def __init__(self, engines: NetworkEngines, codec: Codec) -> None:
+        """Take the parts as they are; most callers use `from_store`."""
+        self.engines = engines
+        self._use_codec(codec)
 
     @classmethod
-    def of(
-        cls, store: Store, device: str = "cpu", engine: str | None = None, top: Mapping[str, Tensor] | None = None
+    def from_store(
+        cls, store: Store, device: str = "cpu", engine: str | None = None, top: Weights | None = None
     ) -> Pipeline:
-        """What is in a store.
+        """Load the pipeline of a learner.
 
         Args:
-            store: Of a learner.
-            device: Where torch computes.
-            engine: What runs the network: "onnx" or "torch"; when None, onnx on a CPU and torch elsewhere.
-            top: Its weights, where they were read already; those of the generation in use when None.
+            store: The store of the learner.
+            device: The name of the device, as torch has it.
+            engine: What runs the network: "onnx" or "torch"; onnx on a CPU and torch elsewhere when None.
+            top: Weights of the top, if they are loaded already; those of the active generation when None.
         """
-        where, settings = torch_device(device), store.settings
-        chosen = choose_engine(engine, where)
-        linear = make_space(settings.get("space", DEFAULT_SPACE)).linear  # learners of old have no such setting
-        backbone = make_backbone(settings["backbone"], settings["cut"], weights=RANDOM, linear=linear)
-        backbone.bottom.load_state_dict(store.constant("bottom"))
-        codec = CODECS[settings["codec"]].from_state(store.constant("codec")).to(where)
-        structures: dict[str, Tensor] = {}
-        if chosen == "onnx":
-            with suppress(Damaged):  # it can be made again
-                structures = store.constant("graphs")
-            structures = structures or graphs(backbone, settings["image_size"])
-        channels, rows, columns = settings["latent_shape"]
-        made = cls(backbone, codec, settings["image_size"], (channels, rows, columns), where, chosen, structures)
-        made.load_top(store.snapshot().weights["top"] if top is None else top)
-        return made
+        device = resolve_device(device)
+        engine = choose_engine(engine, device)
+        network = _stored_network(store, store.snapshot().weights["top"] if top is None else top)
+        graphs = _stored_graphs(store) if ENGINES[engine].needs_graph else {}
+        codec = CODECS[store.settings["codec"]].from_state(store.constants.read("codec"))
+        latent_shape = tuple(store.settings["latent_shape"])
+        return cls(NetworkEngines(network, device, engine, graphs, latent_shape), codec)
 
-    def load_top(self, state: Mapping[str, Tensor]) -> None:
-        """Takes new weights of the top, and fills its engine with them."""
-        self.backbone.top.load_state_dict(dict(state))
-        self._top = running(self._engine, self.backbone.top, self._structures.get("top"), self.device)
+    @property
+    def network(self) -> CutNetwork:
+        """Bottom and top with the weights in use."""
+        return self.engines.network
 
-    def load_codec(self, kind: str, state: Mapping[str, Tensor]) -> None:
-        """Takes another codec: a key of `CODECS`, and its tensors."""
-        self.codec = CODECS[kind].from_state(dict(state)).to(self.device)
+    @property
+    def spec(self) -> BackboneSpec:
+        """What is known about the network, such as the length of z and its training values."""
+        return self.engines.network.spec
 
-    def quietly(self) -> AbstractContextManager[None]:
-        """Keeps torch's threads out of the engine's way."""
-        return one_torch_thread() if self._engine == "onnx" else nullcontext()
+    @property
+    def backbone(self) -> Backbone:
+        """The network in torch with the weights in use, for training; it loads torch."""
+        return self.engines.backbone
+
+    @property
+    def latent_shape(self) -> LatentShape:
+        """The shape of Z, (d, r, s) or (N, d)."""
+        return self.engines.latent_shape
+
+    @property
+    def image_size(self) -> int:
+        """Side in pixels of the square input."""
+        return self.engines.network.image_size
+
+    @property
+    def device(self) -> str:
+        """The name of the device."""
+        return self.engines.device
+
+    def load_top(self, weights: Weights) -> None:
+        """Load weights into the top and its engine."""
+        self.engines.load_top(weights)
+
+    def load_codec(self, name: str, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Replace the codec by one from `CODECS` with this state."""
+        self._use_codec(CODECS[name].from_state(state))
+
+    def with_codec(self, codec: Codec) -> Pipeline:
+        """Return this pipeline with another codec; weights and engines are shared."""
+        other = copy.copy(self)
+        other._use_codec(codec)
+        return other
+
+    def _use_codec(self, codec: Codec) -> None:
+        self.codec = codec
+        self._decoder: nn.Module | None = None
+
+    def single_threaded(self) -> AbstractContextManager[None]:
+        """Limit NumPy to one thread while an engine with threads of its own uses the others."""
+        return one_blas_thread()
 
     def encode(self, pixels: Sequence[Pixels]) -> Codes:
-        """Pictures (S, S, 3), one or more -> codes (B, code_bytes)."""
-        return self._encoded(self.latents(pixels))
+        """Return the codes (B, code_bytes) of one or more images (S, S, 3)."""
+        return self.codec.encode(self.latents(pixels))
 
     def encode_measured(self, pixels: Sequence[Pixels]) -> tuple[Codes, float]:
-        """The same, with the codec's relative error on the first of them."""
+        """Return the codes of images, and the codec's relative error on the first of them."""
         latents = self.latents(pixels)
-        with torch.inference_mode(), self.quietly():
-            return self._encoded(latents), relative_error(self.codec, latents[:1])
+        return self.codec.encode(latents), relative_error(self.codec, latents[:1])
 
-    @torch.inference_mode()
-    def latents(self, pixels: Sequence[Pixels]) -> Tensor:
-        """Pictures (S, S, 3), one or more -> Z (B, d, r, s)."""
-        with self.quietly():
-            return self._bottom.run(scaled(pixels, self.backbone.scaling))
-
-    @torch.inference_mode()
-    def _encoded(self, latents: Tensor) -> Codes:
-        with self.quietly():
-            codes: Codes = self.codec.encode(latents).cpu().numpy()
-        return codes
+    def latents(self, pixels: Sequence[Pixels]) -> Latents:
+        """Return Z (B, *latent_shape) of one or more images (S, S, 3)."""
+        return self.engines.latents(pixels)
 
     def decode(self, codes: Codes) -> Tensor:
-        """Codes (B, code_bytes) -> latents (B, d, r, s) on the device."""
-        tensor = torch.from_numpy(np.require(codes, requirements=["C", "W"]))  # torch wants what it could write to
-        return self.codec.decode(tensor.to(self.device), self.latent_shape)
+        """Return the latents (B, *latent_shape) of codes (B, code_bytes), on the device, for training."""
+        import torch
 
-    @torch.inference_mode()
+        if self._decoder is None:
+            self._decoder = self.codec.decoder(self.latent_shape).to(self.device)
+        tensor = torch.from_numpy(np.require(codes, requirements=["C", "W"]))  # torch requires a writable array
+        latents: Tensor = self._decoder(tensor.to(self.device))
+        return latents
+
     def features(self, codes: Codes) -> npt.NDArray[np.float32]:
-        """Codes (B, code_bytes) -> z (B, D): always from what can be reconstructed, awake and asleep alike."""
-        with self.quietly():
-            features: npt.NDArray[np.float32] = self._top.run(self.decode(codes)).cpu().numpy()
-        return features
+        """Return z (B, D) of codes (B, code_bytes).
+
+        Features are always computed from reconstructed latents, so that wake and sleep see the same input.
+        """
+        return self.engines.features(self.codec.decode(codes, self.latent_shape))
 
 
-def graphs(network: Backbone, image_size: int) -> dict[str, Tensor]:
-    """The structures of bottom and top for the onnx engine, as bytes (N,); a network without weights needs none."""
-    parts = {
-        "bottom": (network.bottom, (3, image_size, image_size)),
-        "top": (network.top, network.latent_shape(image_size)),
-    }
-    return {
-        name: torch.frombuffer(bytearray(graph_of(folded(part), shape)), dtype=torch.uint8)
-        for name, (part, shape) in parts.items()
-        if part.state_dict()
-    }
+def _stored_network(store: Store, top: Weights) -> CutNetwork:
+    """Return the network of a learner with these weights of the top."""
+    settings = store.settings
+    linear = make_space(settings.get("space", DEFAULT_SPACE)).linear  # learners of version 0.1 may lack the setting
+    bottom = store.constants.read("bottom")
+    return CutNetwork(settings["backbone"], settings["cut"], linear, settings["image_size"], bottom, top)
 
 
-def running(engine: str, network: nn.Sequential, structure: Tensor | None, device: torch.device) -> Engine:
-    """An engine that runs a bottom or a top as it is now; `structure` is what `graphs` made of it, if anything."""
-    return make_engine(engine, network, None if structure is None else structure.numpy().tobytes(), device)
+def _stored_graphs(store: Store) -> Graphs:
+    """Return the graphs that a learner holds; what is damaged can be made anew."""
+    with suppress(Damaged):
+        return {name.removesuffix(_STORED): graph for name, graph in store.constants.read("graphs").items()}
+    return {}
 
 
-def groups(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Consecutive groups of up to `size` items."""
+def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Yield consecutive lists of up to `size` items."""
     iterator = iter(items)
-    while group := list(islice(iterator, size)):
-        yield group
+    while batch := list(islice(iterator, size)):
+        yield batch
 
 
-def torch_device(name: str) -> torch.device:
-    """The device of a name, if torch can compute on it."""
+def resolve_device(name: str) -> str:
+    """Return the name of a device; raise `BadInput` if torch cannot compute on it. A CPU needs no torch."""
+    if name == "cpu":
+        return name
+    require_torch(f"the device '{name}'")
+    import torch
+
     try:
-        return torch.empty(0, device=name).device
+        return str(torch.empty(0, device=name).device)
     except (AssertionError, RuntimeError) as error:
-        raise BadInput(f"torch cannot compute on '{name}' here: {str(error).splitlines()[0]}") from error
+        raise BadInput(
+            f"torch cannot compute on '{name}' ({str(error).splitlines()[0]}): use 'cpu' or another device"
+        ) from error

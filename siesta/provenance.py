@@ -1,4 +1,4 @@
-"""When, from which code and on what machine a figure was made."""
+"""Provenance of results: date, commit and machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["provenance"]
 
 
 def provenance() -> dict[str, Any]:
-    """Date, commit and machine, as every results row carries them."""
+    """Return date, commit and machine, as stored in every result row."""
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": _COMMIT,
@@ -29,13 +29,13 @@ def provenance() -> dict[str, Any]:
 
 
 def _commit() -> str | None:
-    """The checkout's commit, marked when the code differs from it; None outside a checkout."""
+    """Return the commit of the checkout, marked as dirty if the code differs; None outside of a checkout."""
     command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--abbrev=12"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)  # noqa: S603
+        result = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)  # noqa: S603
     except (OSError, subprocess.SubprocessError):
         return None
-    return done.stdout.strip()
+    return result.stdout.strip()
 
 
-_COMMIT = _commit()  # of the code as it is loaded: while a long run goes on, the checkout may move
+_COMMIT = _commit()  # at import, because the checkout may change during a long run

@@ -1,20 +1,23 @@
-"""Networks by name, each cut into a frozen bottom and a plastic top."""
+"""Backbones: networks by name, each cut into a frozen bottom (H) and a trainable top (G).
+
+What is said about a network is read without torch; the names that need torch are imported on first use.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import torch
-from torch import nn
-
-from siesta.backbones import efficientnet_lite, mobilenet_v2, mobilenet_v3, resnet
-from siesta.backbones.centre import Centre
-from siesta.backbones.checkpoints import checkpoint_bytes, fill, save_checkpoint
-from siesta.backbones.layers import initialise
-from siesta.backbones.recipe import Recipe
-from siesta.backbones.spaces import DEFAULT_SPACE, SPACES, Space, make_space
-from siesta.contracts import Backbone
+from siesta.backbones import efficientnet_lite, mobilenet_v2, mobilenet_v3, resnet, resnet_cifar, vit
+from siesta.backbones.feature_space import DEFAULT_SPACE, SPACES, FeatureSpace, make_space
+from siesta.backbones.spec import BackboneSpec
 from siesta.errors import BadInput
+from siesta.registry import Registry, instance_of
+
+if TYPE_CHECKING:
+    from siesta.backbones.checkpoints import checkpoint_bytes, save_checkpoint
+    from siesta.backbones.make import make_backbone
 
 __all__ = [
     "BACKBONES",
@@ -25,67 +28,72 @@ __all__ = [
     "PUBLISHED",
     "RANDOM",
     "SPACES",
-    "Recipe",
-    "Space",
+    "BackboneSpec",
+    "FeatureSpace",
+    "check_weights",
     "checkpoint_bytes",
+    "cut_of",
+    "find_spec",
     "make_backbone",
     "make_space",
     "save_checkpoint",
 ]
+
+_WITH_TORCH = {
+    "checkpoint_bytes": "siesta.backbones.checkpoints",
+    "make_backbone": "siesta.backbones.make",
+    "save_checkpoint": "siesta.backbones.checkpoints",
+}
 
 DEFAULT_BACKBONE = "efficientnet_lite0"
 MIN_IMAGE_SIZE, MAX_IMAGE_SIZE = 32, 1024
 PUBLISHED = "published"
 RANDOM = "random"
 
-BACKBONES: dict[str, Recipe] = {
-    "efficientnet_lite0": efficientnet_lite.RECIPE,
-    "mobilenet_v2": mobilenet_v2.RECIPE,
-    "mobilenet_v3_large": mobilenet_v3.MODIFIED,
-    "mobilenet_v3_large_plain": mobilenet_v3.PLAIN,
-    "resnet18": resnet.RESNET18,
-    "resnet18_gn": resnet.RESNET18_GN,
-}
+BACKBONES: Registry[BackboneSpec] = Registry(
+    "backbone",
+    {
+        "efficientnet_lite0": efficientnet_lite.EFFICIENTNET_LITE0,
+        "efficientnet_lite1": efficientnet_lite.EFFICIENTNET_LITE1,
+        "efficientnet_lite2": efficientnet_lite.EFFICIENTNET_LITE2,
+        "mobilenet_v2": mobilenet_v2.MOBILENET_V2,
+        "mobilenet_v3_large": mobilenet_v3.MOBILENET_V3_LARGE,
+        "mobilenet_v3_large_plain": mobilenet_v3.MOBILENET_V3_LARGE_PLAIN,
+        "resnet18": resnet.RESNET18,
+        "resnet18_gn": resnet.RESNET18_GN,
+        "resnet32": resnet_cifar.RESNET32,
+        "vit_tiny_16": vit.VIT_TINY_16,
+    },
+    group="siesta.backbones",
+    requirement=instance_of(BackboneSpec),
+)
 
 
-def make_backbone(
-    name: str = DEFAULT_BACKBONE, cut: int | None = None, *, weights: str | Path = PUBLISHED, linear: bool = False
-) -> Backbone:
-    """A network cut in two; its top ends with a `Centre`.
-
-    Args:
-        name: A key of `BACKBONES`.
-        cut: Layers below the cut; the network's default when None, all of the network above it when 0.
-        weights: "published" for those that come with a dependency, "random" for fresh ones (the same each time), or
-            a file in a layout that `checkpoints` reads.
-        linear: Leaves the last activation out; names of tensors stay.
-    """
-    if name not in BACKBONES:
-        raise BadInput(f"there is no backbone '{name}': choose one of {', '.join(BACKBONES)}")
-    recipe = BACKBONES[name]
-    cut = recipe.default_cut if cut is None else cut
-    if cut and cut not in recipe.cuts:
-        raise BadInput(f"{name} has no cut after {cut} layers: choose one of {', '.join(map(str, recipe.cuts))}")
-    if weights == PUBLISHED and recipe.published is None:
-        raise BadInput(f"no weights come with {name}: give a file of them, or '{RANDOM}' for fresh ones")
-    network = _fresh(recipe)
-    ignored: tuple[str, ...] = ()
-    if weights == PUBLISHED and recipe.published is not None:
-        recipe.published(network)
-    elif weights != RANDOM:
-        ignored = fill(network, Path(weights), recipe.layouts.values())
-    if linear:
-        layer, attribute = recipe.last_activation
-        setattr(network[layer], attribute, nn.Identity())
-    layers = [*network, Centre(recipe.features)]
-    bottom, top = nn.Sequential(*layers[:cut]).requires_grad_(False), nn.Sequential(*layers[cut:])
-    return Backbone(name, cut, bottom.eval(), top.eval(), recipe.features, recipe.scaling, recipe.defaults, ignored)
+def cut_of(name: str, cut: int | None) -> int:
+    """Return the cut, the backbone's default one for None; raise `BadInput` if the backbone has no such cut."""
+    spec = BACKBONES[name]
+    cut = spec.default_cut if cut is None else cut
+    if cut and cut not in spec.cuts:
+        raise BadInput(f"{name} has no cut after {cut} layers: choose one of {', '.join(map(str, spec.cuts))}")
+    return cut
 
 
-def _fresh(recipe: Recipe) -> nn.Sequential:
-    """The uncut network with fresh weights, the same each time; torch's global generator is left as it was."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        network = nn.Sequential(*recipe.layers())
-        initialise(network)
-    return network
+def check_weights(name: str, weights: str | Path) -> None:
+    """Raise `BadInput` if published weights are asked for and there are none."""
+    if weights == PUBLISHED and BACKBONES[name].published is None:
+        raise BadInput(f"{name} has no published weights: give a file of weights, or '{RANDOM}'")
+
+
+def find_spec(name: str, *, linear: bool = False) -> BackboneSpec:
+    """Return the spec of a backbone; raise `BadInput` if there is none, or it has no last activation to leave out."""
+    spec = BACKBONES[name]
+    if linear and spec.last_activation is None:
+        raise BadInput(f"{name} has no activation before z to leave out: choose space 'centred' or 'plain'")
+    return spec
+
+
+def __getattr__(name: str) -> Any:
+    """Import what needs torch on first use."""
+    if name not in _WITH_TORCH:
+        raise AttributeError(f"module 'siesta.backbones' has no attribute '{name}'")
+    return getattr(import_module(_WITH_TORCH[name]), name)

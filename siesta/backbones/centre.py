@@ -1,4 +1,4 @@
-"""The origin of the feature space: where cosines are measured from."""
+"""The origin of the feature space, from which cosines are measured."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ __all__ = ["Centre"]
 
 
 class Centre(nn.Module):
-    """Subtracts a fixed vector, the mean z of base pictures: (B, D) -> (B, D).
+    """Subtract a fixed vector, the mean z of base images.
 
-    After a ReLU all features lie in one corner of the space, and every cosine is high. Seen from their mean they
-    spread out, so that a plain class mean tells classes apart. Zero, its start value, leaves
-    them as they are.
+    After a ReLU, all features are non-negative and every cosine between them is high. Relative to their mean they
+    spread out, so that class means separate the classes. The initial value, zero, changes nothing.
     """
 
     centre: Tensor

@@ -1,8 +1,8 @@
-"""Weights from files, with every tensor accounted for.
+"""Read and write files of weights; every tensor in a file is either used or reported.
 
-Read are safetensors files and torch files of plain tensors; in our own names, torchvision's, timm's (whose ResNet18 is
-named as torchvision's) and those of the reference SIESTA (torchvision's behind `model.` and sometimes `module.`, in a
-dict under `state_dict` or `model_state`).
+Supported are safetensors files and torch files of plain tensors, with the tensor names of this project, torchvision,
+timm (whose ResNet18 has torchvision's names) and the reference SIESTA (torchvision's names after `model.` and sometimes
+`module.`, in a dict under `state_dict` or `model_state`) and DeiT (timm's names, in a dict under `model`).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -19,152 +20,179 @@ from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
 from siesta.backbones.centre import Centre
-from siesta.backbones.layouts import Layout, ours
+from siesta.backbones.checkpoint_layouts import CheckpointLayout, siesta_layout
+from siesta.backbones.spec import Resize
 from siesta.contracts import Backbone
 from siesta.errors import BadInput
 
-__all__ = ["checkpoint_bytes", "fill", "read_checkpoint", "save_checkpoint"]
+__all__ = ["checkpoint_bytes", "load_weights", "read_checkpoint", "save_checkpoint"]
 
-_WRAPPERS = ("state_dict", "model_state")
-_NAMED = 5  # tensors in a sentence
+_WRAPPER_KEYS = ("state_dict", "model_state", "model")
+_MAX_NAMES = 5  # tensor names in one error message
 _PREFIX = re.compile(r"^(module\.)?(model\.)?")
 
 
 def checkpoint_bytes(backbone: Backbone) -> bytes:
-    """A backbone's network, without the centre of its features, as a file that serves every cut of it."""
+    """Return the weights of a backbone, without the feature centre, as a safetensors file that fits every cut."""
     layers = (layer for layer in (*backbone.bottom, *backbone.top) if not isinstance(layer, Centre))
     network = nn.Sequential(*layers)
     state = network.state_dict()
-    return save({theirs: state[name].contiguous() for name, theirs in ours().tensors(network).items()})
+    names = siesta_layout().tensors(network)
+    return save({file_name: state[name].contiguous() for name, file_name in names.items()})
 
 
 def save_checkpoint(backbone: Backbone, path: Path) -> None:
-    """Writes that file."""
+    """Write `checkpoint_bytes` to a file."""
     path.write_bytes(checkpoint_bytes(backbone))
 
 
 def read_checkpoint(path: Path) -> tuple[dict[str, Tensor], list[str]]:
-    """All tensors of a file by the names in it, and the names of what lies beside them (an epoch, an optimiser)."""
+    """Read all tensors of a file.
+
+    Returns:
+        The tensors by their names in the file, and the names of its other entries, such as an epoch or an optimiser.
+    """
     if not path.is_file():
-        raise BadInput(f"there is no file of weights at {path}")
-    content = _content(path)
+        raise BadInput(f"there is no file of weights at {path}: check the path")
+    content = _read(path)
     entries: dict[str, Any] = dict(content) if isinstance(content, Mapping) else {}
-    beside: list[str] = []
-    wrapper = next((key for key in _WRAPPERS if isinstance(entries.get(key), Mapping)), None)
+    other_entries: list[str] = []
+    wrapper = next((key for key in _WRAPPER_KEYS if isinstance(entries.get(key), Mapping)), None)
     if wrapper is not None:
         inner = entries.pop(wrapper)
-        beside, entries = [str(key) for key in entries], dict(inner)
+        other_entries = [str(key) for key in entries]
+        entries = dict(inner)
     tensors = {str(name): value for name, value in entries.items() if isinstance(value, Tensor)}
     if not tensors:
-        raise BadInput(f"{path} holds no tensors by name: save a network's state_dict() in it")
-    return tensors, [*(str(name) for name in entries if name not in tensors), *beside]
+        raise BadInput(f"{path} holds no named tensors: save the state_dict() of a network in it")
+    return tensors, [*(str(name) for name in entries if name not in tensors), *other_entries]
 
 
-def _content(path: Path) -> Any:
+def _read(path: Path) -> Any:
     try:
         if _is_safetensors(path):
             return load_file(path)
         with path.open("rb") as file, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what torch thinks of a file that it then refuses
+            warnings.simplefilter("ignore")  # torch warns about some files before it refuses them
             return torch.load(file, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         raise BadInput(
-            f"{path} is not a file of plain tensors, and nothing else is run here: save only a state_dict() in it"
+            f"{path} is not a file of plain tensors, and pickled code is never run: save only a state_dict() in it"
         ) from error
-    except Exception as error:  # torch's reader meets anything with any exception
-        raise BadInput(f"{path} is not a readable file of weights: get it again, or save it again") from error
+    except Exception as error:  # torch's reader raises exceptions of any type for a malformed file
+        raise BadInput(f"{path} is not a readable file of weights: download it again, or save it again") from error
 
 
 def _is_safetensors(path: Path) -> bool:
-    """Whatever it is called: the length of a header in eight bytes, then the header, as JSON."""
+    """Return whether a file starts like safetensors, whatever its name: eight bytes of length, then a JSON header."""
     with path.open("rb") as file:
         return file.read(9)[8:] == b"{"
 
 
-def fill(network: nn.Sequential, path: Path, layouts: Iterable[Layout]) -> tuple[str, ...]:
-    """Fills a whole network from a file.
+def load_weights(
+    network: nn.Sequential,
+    path: Path,
+    layouts: Iterable[CheckpointLayout],
+    resize: Mapping[str, Resize] = MappingProxyType({}),
+) -> tuple[str, ...]:
+    """Load all weights of a whole network from a file.
 
     Args:
-        network: Gets its weights in place: all of them, or none when the file is refused.
+        network: Receives the weights in place. It is not changed when the file is refused.
         path: A safetensors or torch file.
-        layouts: Names to look for besides our own; the one that fits best is taken.
+        layouts: Layouts to try besides our own; the one with the most matching names is used.
+        resize: How tensors for another image size are brought to the network's shape, by name in the network.
 
     Returns:
-        What the file has and the network has not, such as an output layer, by the file's own names.
+        The names of entries of the file that the network does not have, such as an output layer.
+
+    Raises:
+        BadInput: The file is not readable or does not fit the network.
     """
-    content, beside = read_checkpoint(path)
-    in_file = {_PREFIX.sub("", name): name for name in content}
-    if len(in_file) < len(content):
-        raise BadInput(f"{path} holds more than one network: save the state_dict() of one in it")
-    candidates = [(layout, layout.tensors(network)) for layout in (ours(), *layouts)]
-    layout, names = max(candidates, key=lambda candidate: len(in_file.keys() & candidate[1].values()))
-    if in_file.keys().isdisjoint(names.values()):
-        raise BadInput(f"{path} has none of this network's tensors under a known name, but {_some(content)}")
-    found = {name: content[in_file[theirs]] for name, theirs in names.items() if theirs in in_file}
+    content, other_entries = read_checkpoint(path)
+    file_names = {_PREFIX.sub("", name): name for name in content}
+    if len(file_names) < len(content):
+        raise BadInput(f"{path} holds more than one network: save the state_dict() of a single one in it")
+    candidates = [(layout, layout.tensors(network)) for layout in (siesta_layout(), *layouts)]
+    layout, names = max(candidates, key=lambda candidate: len(file_names.keys() & candidate[1].values()))
+    if file_names.keys().isdisjoint(names.values()):
+        raise BadInput(f"{path} has none of this network's tensors under a known name, but {_shorten(content)}")
+    found = {name: content[file_names[alias]] for name, alias in names.items() if alias in file_names}
     state = network.state_dict()
-    faults = _faults(found, state, names) or _negative(found, names, {} if layout.others else _epsilons(network))
+    found = {name: _resized(tensor, state[name].shape, resize.get(name)) for name, tensor in found.items()}
+    # in our own files, a variance may be negative by up to epsilon, see `_change_eps`
+    tolerance = {} if layout.foreign else _batch_norm_eps(network)
+    faults = _find_faults(found, state, names) or _find_negative_variances(found, names, tolerance)
     if faults:
         raise BadInput(f"{path} does not fit this network: {'; '.join(faults)}")
     for name, tensor in found.items():
         state[name].copy_(tensor.reshape(state[name].shape))
     if layout.norm_eps is not None:
-        _adopt_eps(network, layout.norm_eps)
-    used = {in_file[theirs] for theirs in names.values()}
+        _change_eps(network, layout.norm_eps)
+    used = {file_names[alias] for alias in names.values()}
     ignored = (name for name in content if name not in used and not name.endswith("num_batches_tracked"))
-    return (*ignored, *beside)
+    return (*ignored, *other_entries)
 
 
-def _faults(found: Mapping[str, Tensor], state: Mapping[str, Tensor], names: Mapping[str, str]) -> list[str]:
-    """What is wrong with the tensors found, tensor by tensor under their names; empty when nothing is."""
-    odd = [
-        names[name]
-        for name, tensor in found.items()
-        if tensor.layout != torch.strided or tensor.is_meta or not tensor.is_floating_point()
-    ]
-    if odd:
-        return [f"not plain floating-point tensors: {_some(odd)}"]
+def _resized(tensor: Tensor, shape: torch.Size, resize: Resize | None) -> Tensor:
+    """Return the tensor in this shape if it can be resized; else as it is, for `_find_faults` to refuse."""
+    if resize is None or tensor.shape == shape or not _is_plain(tensor):
+        return tensor
+    return resize(tensor.float(), shape)
+
+
+def _is_plain(tensor: Tensor) -> bool:
+    return tensor.layout == torch.strided and not tensor.is_meta and tensor.is_floating_point()
+
+
+def _find_faults(found: Mapping[str, Tensor], state: Mapping[str, Tensor], names: Mapping[str, str]) -> list[str]:
+    """Return one phrase for each kind of fault, with the file's names of the tensors; empty when there are none."""
+    not_plain = [names[name] for name, tensor in found.items() if not _is_plain(tensor)]
+    if not_plain:
+        return [f"not plain floating-point tensors: {_shorten(not_plain)}"]
     misshaped = [
         f"{names[name]} ({tuple(tensor.shape)} for {tuple(state[name].shape)})"
         for name, tensor in found.items()
-        if not _same_shape(tensor.shape, state[name].shape)
+        if not _is_same_shape(tensor.shape, state[name].shape)
     ]
-    kinds = {
-        "missing": [theirs for name, theirs in names.items() if name not in found],
+    faults = {
+        "missing": [alias for name, alias in names.items() if name not in found],
         "of another shape": misshaped,
         "not finite": [names[name] for name, tensor in found.items() if not tensor.float().isfinite().all()],
     }
-    return [f"{kind}: {_some(tensors)}" for kind, tensors in kinds.items() if tensors]
+    return [f"{fault}: {_shorten(tensors)}" for fault, tensors in faults.items() if tensors]
 
 
-def _negative(found: Mapping[str, Tensor], names: Mapping[str, str], slack: Mapping[str, float]) -> list[str]:
-    """Variances below zero; in our own files by up to an epsilon, see `_adopt_eps`."""
+def _find_negative_variances(
+    found: Mapping[str, Tensor], names: Mapping[str, str], tolerance: Mapping[str, float]
+) -> list[str]:
     negative = [
         names[name]
         for name, tensor in found.items()
-        if name.endswith("running_var") and (tensor.float() + slack.get(name, 0.0) < 0).any()
+        if name.endswith("running_var") and (tensor.float() + tolerance.get(name, 0.0) < 0).any()
     ]
-    return [f"negative variances: {_some(negative)}"] if negative else []
+    return [f"negative variances: {_shorten(negative)}"] if negative else []
 
 
-def _epsilons(network: nn.Sequential) -> dict[str, float]:
+def _batch_norm_eps(network: nn.Sequential) -> dict[str, float]:
     modules = network.named_modules()
     return {f"{name}.running_var": module.eps for name, module in modules if isinstance(module, nn.BatchNorm2d)}
 
 
-def _some(names: Iterable[str]) -> str:
-    """Names in a sentence that stays short."""
-    every = list(names)
-    more = f" and {len(every) - _NAMED:,} more" if len(every) > _NAMED else ""
-    return ", ".join(every[:_NAMED]) + more
+def _shorten(names: Iterable[str]) -> str:
+    """Join the first names for an error message, and count the others."""
+    all_names = list(names)
+    more = f" and {len(all_names) - _MAX_NAMES:,} more" if len(all_names) > _MAX_NAMES else ""
+    return ", ".join(all_names[:_MAX_NAMES]) + more
 
 
-def _same_shape(theirs: torch.Size, wanted: torch.Size) -> bool:
-    """A linear layer may come as a 1 x 1 convolution: the same numbers."""
-    return theirs == wanted or (len(wanted) == 2 and theirs == (*wanted, 1, 1))
+def _is_same_shape(shape: torch.Size, expected: torch.Size) -> bool:
+    """Compare shapes; a linear layer may be stored as a 1 x 1 convolution."""
+    return shape == expected or (len(expected) == 2 and shape == (*expected, 1, 1))
 
 
-def _adopt_eps(network: nn.Sequential, eps: float) -> None:
-    """Makes batch norms act as with another epsilon: the variance takes the difference, so that it is saved along."""
+def _change_eps(network: nn.Sequential, eps: float) -> None:
+    """Make batch norms compute as with another epsilon by shifting their variances, which are saved."""
     for module in network.modules():
         if isinstance(module, nn.BatchNorm2d) and module.running_var is not None:
             module.running_var += eps - module.eps

@@ -1,7 +1,8 @@
-"""A convolution that learns faster where each channel has a filter of its own and maps are small.
+"""Depthwise convolution with a fast filter gradient on small feature maps.
 
-oneDNN takes very long for the gradient of such filters once a map is smaller than the filter: at 2 x 2 places a filter
-of 5 x 5 costs a hundred times its forward pass. As one sum of products for each place in the filter it is cheap.
+oneDNN is very slow at the gradient of depthwise filters that are larger than the feature map: at 2 x 2 positions, the
+gradient of a 5 x 5 filter takes a hundred times as long as its forward pass. One sum of products for each position in
+the filter is cheap.
 """
 
 from __future__ import annotations
@@ -15,23 +16,23 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
-__all__ = ["Conv", "conv2d"]
+__all__ = ["Conv2d", "conv2d"]
 
-_LARGE_FILTER = 5  # smaller ones are quick as they are
+_MIN_KERNEL = 5  # torch is fast for smaller kernels
 
 Pair = tuple[int, int]
 
 
 def conv2d(x: Tensor, weight: Tensor, bias: Tensor | None, stride: Pair, padding: Pair, groups: int) -> Tensor:
-    """As torch's own, the gradients too, but for their rounding."""
-    if torch.compiler.is_compiling() or not _slow(x, weight, stride, padding):
+    """Compute the same as `torch.nn.functional.conv2d`, gradients included, up to rounding."""
+    if torch.compiler.is_compiling() or not _is_slow(x, weight, stride, padding):
         return F.conv2d(x, weight, bias, stride, padding, 1, groups)
     out: Tensor = _Depthwise.apply(x, weight, bias, stride, padding)  # type: ignore[no-untyped-call]
     return out
 
 
-class Conv(nn.Conv2d):
-    """A convolution that computes so."""
+class Conv2d(nn.Conv2d):
+    """`nn.Conv2d` with the fast filter gradient."""
 
     def _conv_forward(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         """(B, C, H, W) -> (B, C', H / stride, W / stride)."""
@@ -39,23 +40,23 @@ class Conv(nn.Conv2d):
         return conv2d(x, weight, bias, self.stride, self.padding, self.groups)  # type: ignore[arg-type]
 
 
-def _slow(x: Tensor, weight: Tensor, stride: Pair, padding: Pair) -> bool:
-    """Whether torch's gradient of the filters would be."""
+def _is_slow(x: Tensor, weight: Tensor, stride: Pair, padding: Pair) -> bool:
+    """Return whether torch's own gradient of the filters would be slow."""
     channels, inputs, *kernel = weight.shape
     return (
         torch.is_grad_enabled()
         and weight.requires_grad
         and inputs == 1
         and channels == x.shape[1]
-        and min(kernel) >= _LARGE_FILTER
-        and max(_side(x, weight, stride, padding, dim) for dim in (2, 3)) < min(kernel)
+        and min(kernel) >= _MIN_KERNEL
+        and max(_output_size(x, weight, stride, padding, dim) for dim in (2, 3)) < min(kernel)
         and x.device.type == "cpu"
         and x.is_contiguous(memory_format=torch.channels_last)
     )
 
 
-def _side(x: Tensor, weight: Tensor, stride: Pair, padding: Pair, dim: int) -> int:
-    """Of the output."""
+def _output_size(x: Tensor, weight: Tensor, stride: Pair, padding: Pair, dim: int) -> int:
+    """Return the size of the output along one dimension."""
     return (x.shape[dim] + 2 * padding[dim - 2] - weight.shape[dim]) // stride[dim - 2] + 1
 
 
@@ -71,9 +72,9 @@ class _Depthwise(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         x, weight = ctx.saved_tensors
         needs_x, _, needs_bias, *_ = ctx.needs_input_grad
-        below = None
+        x_gradient = None
         if needs_x:
-            below = torch.ops.aten.convolution_backward(
+            x_gradient = torch.ops.aten.convolution_backward(
                 gradient,
                 x,
                 weight,
@@ -86,29 +87,30 @@ class _Depthwise(torch.autograd.Function):
                 len(weight),
                 [True, False, False],
             )[0]
-        filters = _filter_gradient(x, gradient, weight, ctx.stride, ctx.padding)
-        return below, filters, gradient.sum(dim=(0, 2, 3)) if needs_bias else None, None, None
+        weight_gradient = _filter_gradient(x, gradient, weight, ctx.stride, ctx.padding)
+        bias_gradient = gradient.sum(dim=(0, 2, 3)) if needs_bias else None
+        return x_gradient, weight_gradient, bias_gradient, None, None
 
 
 def _filter_gradient(x: Tensor, gradient: Tensor, weight: Tensor, stride: Pair, padding: Pair) -> Tensor:
-    """(B, C, H, W) and (B, C, H', W') -> (C, 1, k, k): for each place, the sum over all that met there."""
-    seen, wanted = x.permute(0, 2, 3, 1), gradient.permute(0, 2, 3, 1)
-    found = torch.zeros_like(weight)
-    rows, columns = (list(_met(weight, x, gradient, stride, padding, dim)) for dim in (2, 3))
+    """(B, C, H, W) and (B, C, H', W') -> (C, 1, k, k): for each filter position, a sum over inputs times gradients."""
+    inputs, gradients = x.permute(0, 2, 3, 1), gradient.permute(0, 2, 3, 1)
+    weight_gradient = torch.zeros_like(weight)
+    rows, columns = (list(_overlaps(weight, x, gradient, stride, padding, dim)) for dim in (2, 3))
     for (row, in_rows, out_rows), (column, in_columns, out_columns) in product(rows, columns):
-        met = seen[:, in_rows, in_columns] * wanted[:, out_rows, out_columns]
-        found[:, 0, row, column] = met.sum(dim=(0, 1, 2))
-    return found
+        products = inputs[:, in_rows, in_columns] * gradients[:, out_rows, out_columns]
+        weight_gradient[:, 0, row, column] = products.sum(dim=(0, 1, 2))
+    return weight_gradient
 
 
-def _met(
+def _overlaps(
     weight: Tensor, x: Tensor, gradient: Tensor, stride: Pair, padding: Pair, dim: int
 ) -> Iterator[tuple[int, slice, slice]]:
-    """Places of a filter along one side, with the inputs that each met and the outputs it met them for."""
+    """Yield filter positions along `dim`, each with the inputs that it is multiplied with and their outputs."""
     step, margin = stride[dim - 2], padding[dim - 2]
-    for place in range(weight.shape[dim]):
-        first = max(0, -((place - margin) // step))
-        last = min(gradient.shape[dim] - 1, (x.shape[dim] - 1 + margin - place) // step)
+    for position in range(weight.shape[dim]):
+        offset = position - margin
+        first = max(0, -(offset // step))
+        last = min(gradient.shape[dim] - 1, (x.shape[dim] - 1 - offset) // step)
         if first <= last:
-            start = first * step + place - margin
-            yield place, slice(start, last * step + place - margin + 1, step), slice(first, last + 1)
+            yield position, slice(first * step + offset, last * step + offset + 1, step), slice(first, last + 1)

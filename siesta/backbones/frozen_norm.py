@@ -1,7 +1,7 @@
-"""Training with frozen batch-norm statistics, without the cost of a norm.
+"""Training with frozen batch-norm statistics, without the cost of the norm.
 
-A batch norm whose statistics do not move is a scale and a shift of each channel, and both fit into the convolution
-before it: one pass over the maps instead of two, forwards and backwards, the same function and the same gradients.
+A batch norm with frozen statistics is a scale and a shift of each channel. Both can be folded into the convolution
+before it, which saves one pass over the feature maps, forwards and backwards, and gives the same gradients.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["FrozenConvNorm", "with_frozen_norms"]
 
 
 class FrozenConvNorm(nn.Module):
-    """A convolution and the batch norm after it, as one convolution; the parameters are theirs."""
+    """A convolution and the batch norm after it, computed as one convolution of their parameters."""
 
     def __init__(self, conv: nn.Conv2d, norm: nn.BatchNorm2d) -> None:
         super().__init__()
@@ -31,19 +31,19 @@ class FrozenConvNorm(nn.Module):
 
 
 def with_frozen_norms(network: nn.Sequential) -> nn.Sequential:
-    """The same network, with the same parameters in it, that trains faster; the given one is left as it is."""
-    shared = _shared(network)
-    assert isinstance(shared, nn.Sequential)
-    return shared
+    """Return a network that shares the parameters of `network` and trains faster; `network` is not changed."""
+    copied = _with_shared_parameters(network)
+    assert isinstance(copied, nn.Sequential)
+    return copied
 
 
-def _shared(module: nn.Module) -> nn.Module:
-    """A copy of the containers around the same parameters, each (convolution, batch norm) replaced."""
-    shell = copy.copy(module)
-    shell._modules = {name: child and _shared(child) for name, child in module._modules.items()}
-    if isinstance(shell, nn.Sequential):
-        for index in range(len(shell) - 1):
-            first, second = shell[index], shell[index + 1]
+def _with_shared_parameters(module: nn.Module) -> nn.Module:
+    """Copy the containers around the same parameters, and replace each pair of convolution and batch norm."""
+    copied = copy.copy(module)
+    copied._modules = {name: child and _with_shared_parameters(child) for name, child in module._modules.items()}
+    if isinstance(copied, nn.Sequential):
+        for index in range(len(copied) - 1):
+            first, second = copied[index], copied[index + 1]
             if isinstance(first, nn.Conv2d) and isinstance(second, nn.BatchNorm2d) and first.bias is None:
-                shell[index], shell[index + 1] = FrozenConvNorm(first, second), nn.Identity()
-    return shell
+                copied[index], copied[index + 1] = FrozenConvNorm(first, second), nn.Identity()
+    return copied

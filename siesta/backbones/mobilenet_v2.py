@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from torch import nn
+from siesta.backbones.checkpoint_layouts import CheckpointLayout, timm_mobilenet, torchvision_mobilenet_v2
+from siesta.backbones.spec import FROZEN_NORM, IMAGENET, BackboneSpec
 
-from siesta.backbones.layers import InvertedResidual, Pool, batch_normed
-from siesta.backbones.layouts import Layout, timm_mobilenet, torchvision_mobilenet_v2
-from siesta.backbones.recipe import FROZEN_NORM, IMAGENET, Recipe
+if TYPE_CHECKING:
+    from torch import nn
 
-__all__ = ["RECIPE"]
+__all__ = ["MOBILENET_V2"]
 
 _FEATURES = 1280
 
-# expansion, output channels, repeats, stride of the first
+# expansion, output channels, repeats, stride of the first block
 _STAGES = (
     (1, 16, 1, 1),
     (6, 24, 2, 2),
@@ -26,27 +27,31 @@ _STAGES = (
 )
 
 
-def _layers() -> Iterator[nn.Module]:
-    """Stem, seventeen blocks, tail."""
-    yield nn.Sequential(*batch_normed(3, 32, 3, 2), nn.ReLU6())
+def _layers(_image_size: int) -> Iterator[nn.Module]:
+    """Yield the stem, seventeen blocks and the tail."""
+    from torch import nn
+
+    from siesta.backbones.layers import GlobalAveragePool, InvertedResidual, conv_batch_norm
+
+    yield nn.Sequential(*conv_batch_norm(3, 32, 3, 2), nn.ReLU6())
     channels = 32
     for expansion, outputs, repeats, first_stride in _STAGES:
         for stride in (first_stride, *[1] * (repeats - 1)):
-            yield InvertedResidual(channels, channels * expansion, outputs, 3, stride, batch_normed, nn.ReLU6)
+            yield InvertedResidual(channels, channels * expansion, outputs, 3, stride, conv_batch_norm, nn.ReLU6)
             channels = outputs
-    yield nn.Sequential(*batch_normed(channels, _FEATURES), nn.ReLU6(), Pool())
+    yield nn.Sequential(*conv_batch_norm(channels, _FEATURES), nn.ReLU6(), GlobalAveragePool())
 
 
-RECIPE = Recipe(
+MOBILENET_V2 = BackboneSpec(
     layers=_layers,
     features=_FEATURES,
     default_cut=8,
     cuts={5: (28, 28, 32), 8: (14, 14, 64), 12: (14, 14, 96), 15: (7, 7, 160)},
-    scaling=IMAGENET,
+    normalization=IMAGENET,
     defaults=FROZEN_NORM,
-    last_activation=(-1, "2"),  # then a mean over places
+    last_activation=(-1, "2"),  # followed by global average pooling
     layouts={
-        "torchvision": Layout(torchvision_mobilenet_v2),
-        "timm": Layout(timm_mobilenet([repeats for _, _, repeats, _ in _STAGES], ("conv_head", "bn2"))),
+        "torchvision": CheckpointLayout(torchvision_mobilenet_v2),
+        "timm": CheckpointLayout(timm_mobilenet([repeats for _, _, repeats, _ in _STAGES], ("conv_head", "bn2"))),
     },
 )

@@ -1,11 +1,12 @@
 """MobileNetV3-Large (Howard et al. 2019), as the paper changes it and as it was published.
 
-`mobilenet_v3_large` is the paper's network (its appendix on MobileNetV3-L): GELU everywhere, inside squeeze-excitation
-too, whose gate is a hard sigmoid; batch norm in layers 0..7, group norm with weight standardisation (Wu & He 2018,
-Qiao et al. 2019) above them. Those eight layers are the paper's bottom; they keep their batch norm at every cut, so
-that one checkpoint serves all cuts. At cuts 3 and 5 the top therefore has a few batch norms, frozen asleep.
+`mobilenet_v3_large` is the paper's network (its appendix on MobileNetV3-L): GELU everywhere, also inside
+squeeze-and-excitation, whose gate is a hard sigmoid; batch norm in layers 0..7, and group norm with weight
+standardisation (Wu & He 2018, Qiao et al. 2019) above them. Those eight layers are the paper's bottom. They keep batch
+norm at every cut, so that one checkpoint fits all cuts; at cuts 3 and 5 the top has a few batch norms, which are frozen
+during sleep.
 
-`mobilenet_v3_large_plain` has batch norm, ReLU and hard-swish: the network that public ImageNet weights are for.
+`mobilenet_v3_large_plain` has batch norm, ReLU and hard-swish. Public ImageNet weights fit this network.
 """
 
 from __future__ import annotations
@@ -13,19 +14,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
-from torch import nn
+from siesta.backbones.checkpoint_layouts import CheckpointLayout, timm_mobilenet, torchvision_mobilenet_v3
+from siesta.backbones.spec import FROZEN_NORM, GROUP_NORM, IMAGENET, BackboneSpec
 
-from siesta.backbones.layers import ConvNorm, Gelu, InvertedResidual, Pool, SqueezeExcite, batch_normed, group_normed
-from siesta.backbones.layouts import Layout, timm_mobilenet, torchvision_mobilenet_v3
-from siesta.backbones.recipe import FROZEN_NORM, GROUP_NORM, IMAGENET, Recipe
+if TYPE_CHECKING:
+    from torch import nn
 
-__all__ = ["MODIFIED", "PLAIN"]
+    from siesta.backbones.layers import ConvNorm
+
+__all__ = ["MOBILENET_V3_LARGE", "MOBILENET_V3_LARGE_PLAIN"]
 
 _FEATURES = 1280
-_BATCH_NORMED = 8  # layers of the paper's network that keep batch norm
+_BATCH_NORM_LAYERS = 8  # number of low layers of the paper's network with batch norm
 
-# kernel, expanded channels, output channels, squeeze-excitation, stride
+# kernel, expanded channels, output channels, squeeze-and-excitation, stride
 _BLOCKS = (
     (3, 16, 16, False, 1),
     (3, 64, 24, False, 2),
@@ -44,12 +48,9 @@ _BLOCKS = (
     (5, 960, 160, True, 1),
 )
 
-_batch_normed = partial(batch_normed, eps=1e-3, momentum=0.01)
-_group_normed = partial(group_normed, norm_groups=8, eps=1e-3)
-
 
 def _squeezed(channels: int) -> int:
-    """A quarter of the channels, to a multiple of 8 that is not more than a tenth lower."""
+    """Return a quarter of the channels, rounded to a multiple of 8 that is at most 10 % lower."""
     quarter = channels // 4
     rounded = max(8, (quarter + 4) // 8 * 8)
     return rounded if rounded >= 0.9 * quarter else rounded + 8
@@ -60,42 +61,64 @@ def _layers(
     activation: Callable[[int], type[nn.Module]],
     squeeze_activation: type[nn.Module],
 ) -> Iterator[nn.Module]:
-    """Stem, fifteen blocks, tail; norm and activation are chosen by layer."""
+    """Yield the stem, fifteen blocks and the tail; norm and activation depend on the layer's index."""
+    from torch import nn
+
+    from siesta.backbones.layers import GlobalAveragePool, InvertedResidual, SqueezeExcite
+
     yield nn.Sequential(*conv_norm(0)(3, 16, 3, 2), activation(0)())
     channels = 16
-    for index, (kernel, wide, outputs, squeezes, stride) in enumerate(_BLOCKS, start=1):
-        squeeze = SqueezeExcite(wide, _squeezed(wide), squeeze_activation) if squeezes else None
-        yield InvertedResidual(channels, wide, outputs, kernel, stride, conv_norm(index), activation(index), squeeze)
+    for index, (kernel, expanded, outputs, squeezes, stride) in enumerate(_BLOCKS, start=1):
+        squeeze = SqueezeExcite(expanded, _squeezed(expanded), squeeze_activation) if squeezes else None
+        yield InvertedResidual(
+            channels, expanded, outputs, kernel, stride, conv_norm(index), activation(index), squeeze
+        )
         channels = outputs
     last = len(_BLOCKS) + 1
-    wide, act = 6 * channels, activation(last)
-    yield nn.Sequential(*conv_norm(last)(channels, wide), act(), Pool(), nn.Linear(wide, _FEATURES), act())
+    expanded = 6 * channels
+    act = activation(last)
+    pool = GlobalAveragePool()
+    yield nn.Sequential(*conv_norm(last)(channels, expanded), act(), pool, nn.Linear(expanded, _FEATURES), act())
 
 
-def _modified() -> Iterator[nn.Module]:
-    return _layers(lambda index: _batch_normed if index < _BATCH_NORMED else _group_normed, lambda _: Gelu, Gelu)
+def _modified(_image_size: int) -> Iterator[nn.Module]:
+    from siesta.backbones.layers import Gelu, conv_group_norm
+
+    group_norm = partial(conv_group_norm, norm_groups=8, eps=1e-3)
+    return _layers(lambda index: _batch_norm() if index < _BATCH_NORM_LAYERS else group_norm, lambda _: Gelu, Gelu)
 
 
-def _plain() -> Iterator[nn.Module]:
-    return _layers(lambda _: _batch_normed, lambda index: nn.ReLU if 1 <= index <= 6 else nn.Hardswish, nn.ReLU)
+def _plain(_image_size: int) -> Iterator[nn.Module]:
+    from torch import nn
+
+    return _layers(lambda _: _batch_norm(), lambda index: nn.ReLU if 1 <= index <= 6 else nn.Hardswish, nn.ReLU)
 
 
-PLAIN = Recipe(
+def _batch_norm() -> ConvNorm:
+    from siesta.backbones.layers import conv_batch_norm
+
+    return partial(conv_batch_norm, eps=1e-3, momentum=0.01)
+
+
+MOBILENET_V3_LARGE_PLAIN = BackboneSpec(
     layers=_plain,
     features=_FEATURES,
     default_cut=8,
     cuts={3: (56, 56, 24), 5: (28, 28, 40), 8: (14, 14, 80), 14: (7, 7, 160)},
-    scaling=IMAGENET,
+    normalization=IMAGENET,
     defaults=FROZEN_NORM,
     last_activation=(-1, "5"),
     layouts={
-        "torchvision": Layout(torchvision_mobilenet_v3),
-        "timm": Layout(
+        "torchvision": CheckpointLayout(torchvision_mobilenet_v3),
+        "timm": CheckpointLayout(
             timm_mobilenet((1, 2, 3, 4, 2, 3), ("blocks.6.0.conv", "blocks.6.0.bn1", "conv_head")), norm_eps=1e-5
         ),
     },
 )
 
-MODIFIED = replace(
-    PLAIN, layers=_modified, defaults=GROUP_NORM, layouts={"reference": Layout(torchvision_mobilenet_v3)}
+MOBILENET_V3_LARGE = replace(
+    MOBILENET_V3_LARGE_PLAIN,
+    layers=_modified,
+    defaults=GROUP_NORM,
+    layouts={"reference": CheckpointLayout(torchvision_mobilenet_v3)},
 )

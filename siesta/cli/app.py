@@ -1,4 +1,4 @@
-"""The commands together, and what a failure looks like: one sentence and an exit code."""
+"""The `siesta` application: all commands, and how errors end (one sentence on stderr and an exit code)."""
 
 from __future__ import annotations
 
@@ -9,22 +9,21 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from siesta import __version__
-from siesta.cli import ask, care, change, experiment, learner, reproduce
 from siesta.cli import base as base_command
 from siesta.cli import demo as demo_command
+from siesta.cli import edits, experiment, export, integrity, learner, predict, reproduce
 from siesta.cli import pretrain as pretrain_command
 from siesta.cli import report as report_command
 from siesta.cli import serve as serve_commands
 from siesta.cli import sleep as sleep_commands
-from siesta.cli.output import errors
+from siesta.cli.output import err_console
 from siesta.errors import SiestaError
 
 __all__ = ["app", "main"]
 
 
 class Interrupted(SiestaError):
-    """Ctrl-C, under a name that the argument parser leaves alone."""
+    """Ctrl-C, as an exception that click does not catch; it turns KeyboardInterrupt into its own Abort."""
 
     exit_code = 130
 
@@ -34,20 +33,20 @@ class _Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            raise Interrupted("interrupted, nothing is half-done") from None
+            raise Interrupted("interrupted; no change was left incomplete") from None
 
 
 app = typer.Typer(
     name="siesta",
     cls=_Commands,
-    help="A classifier that learns as it goes and consolidates while it sleeps.",
+    help="Image classifier for continual learning with sleep (SIESTA).",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("new")(learner.new)
-app.command("pretrain")(pretrain_command.pretrain)
+app.command("pretrain", cls=pretrain_command.PretrainCommand)(pretrain_command.pretrain)
 app.command("base")(base_command.base)
 app.command("learn")(learner.learn)
 app.command("sleep")(sleep_commands.sleep)
@@ -57,16 +56,17 @@ app.command("sleep-resume")(sleep_commands.sleep_resume)
 app.command("wake")(sleep_commands.wake)
 app.command("generations")(sleep_commands.generations)
 app.command("rollback")(sleep_commands.rollback)
-app.command("rename")(change.rename)
-app.command("merge")(change.merge)
-app.command("forget")(change.forget)
-app.command("correct")(change.correct)
-app.command("refit")(change.refit)
-app.command("check")(care.check)
-app.command("repair")(care.repair)
-app.command("predict")(ask.predict)
-app.command("eval")(ask.evaluate)
-app.command("info")(ask.info)
+app.command("rename")(edits.rename)
+app.command("merge")(edits.merge)
+app.command("forget")(edits.forget)
+app.command("correct")(edits.correct)
+app.command("refit")(edits.refit)
+app.command("check")(integrity.check)
+app.command("repair")(integrity.repair)
+app.command("export")(export.export)
+app.command("predict")(predict.predict)
+app.command("eval")(predict.evaluate)
+app.command("info")(predict.info)
 app.command("serve")(serve_commands.serve)
 app.add_typer(serve_commands.token, name="token")
 app.command("run")(experiment.run)
@@ -78,22 +78,26 @@ app.command("demo")(demo_command.demo)
 
 @app.callback(invoke_without_command=True)
 def root(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
-    """A classifier that learns as it goes and consolidates while it sleeps."""
+    """Image classifier for continual learning with sleep (SIESTA)."""
     if version:
+        from siesta import __version__
+
         sys.stdout.write(f"siesta {__version__}\n")
         raise typer.Exit
 
 
 def main() -> None:
-    """Runs a command.
+    """Run the command line.
 
-    Exit codes: 0 done, 2 usage, 3 bad input, 4 damaged, 5 busy, 6 in part, 7 disk, 130 interrupted.
+    Exit codes: 0 done, 2 usage, 3 bad input, 4 damaged or newer format, 5 busy, 6 partly done, 7 disk full or not
+    writable, 130 interrupted.
     """
-    for stream in (sys.stdout, sys.stderr):  # a file name need not be text in any encoding
+    for stream in (sys.stdout, sys.stderr):  # file names may hold bytes that are not valid text
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
         app()
     except SiestaError as error:
-        errors.print(f"error: {error}", style="red")
+        message = str(error).replace("\n", r"\n")  # a path may have line breaks
+        err_console.print(f"error: {message}", style="red")
         sys.exit(error.exit_code)

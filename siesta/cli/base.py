@@ -1,65 +1,71 @@
-"""siesta base: a learner that begins with base pictures."""
+"""`siesta base`: create a learner and initialise it on base images."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from siesta.cli.learner import (
+from siesta.cli.options import (
     BackboneOption,
+    CodecOption,
+    CodecOptions,
     CutOption,
+    HeadOption,
     ImageSizeOption,
     JsonOption,
     MemoryOption,
     PathArgument,
+    SeedOption,
     SpaceOption,
     WeightsOption,
+    parse_part_options,
 )
-from siesta.cli.output import DONE_IN_PART, INTERRUPTED, console, counting, errors, print_json
+from siesta.cli.output import INTERRUPTED, PARTLY_DONE, console, err_console, image_progress, print_json
+from siesta.codecs import DEFAULT_CODEC
+from siesta.extras import require_torch
 
 if TYPE_CHECKING:
-    from rich.progress import TaskID
+    from rich.progress import Progress, TaskID
 
-    from siesta.base import Advance, Initialised
+    from siesta.learner.base_init import InitProgress, InitResult
 
 __all__ = ["base"]
 
-_PHASES = {"codec": "looking (codec)", "store": "storing", "train": "training"}
+DataOption = Annotated[
+    Path, typer.Option(help="Base images as FOLDER/<label>/*; images without labels only fit the codec.")
+]
+_PHASES = {"codec": "fitting the codec", "store": "storing", "train": "training"}
 
 
 def base(
     path: PathArgument,
-    data: Annotated[Path, typer.Option(help="Base pictures as FOLDER/<label>/*; without labels, only the codec.")],
+    data: DataOption,
     backbone: BackboneOption = "efficientnet_lite0",
     cut: CutOption = None,
     weights: WeightsOption = "published",
+    codec: CodecOption = DEFAULT_CODEC,
+    codec_option: CodecOptions = None,
     memory: MemoryOption = "64MB",
-    image_size: ImageSizeOption = 224,
+    image_size: ImageSizeOption = None,
     space: SpaceOption = "centred",
-    epochs: Annotated[int, typer.Option(help="Of the training: passes over the stored samples.")] = 50,
-    lr: Annotated[float | None, typer.Option(help="First learning rate; the network's own if left out.")] = None,
-    batch_size: Annotated[int, typer.Option(help="Samples a step of the training.")] = 64,
-    seed: Annotated[int, typer.Option(help="Starts every random stream of the learner.")] = 0,
+    head: HeadOption = "discriminant",
+    epochs: Annotated[int, typer.Option(help="Training epochs over the stored samples.")] = 50,
+    lr: Annotated[float | None, typer.Option(help="Initial learning rate; default: the backbone's own.")] = None,
+    batch_size: Annotated[int, typer.Option(help="Samples in one training step.")] = 64,
+    seed: SeedOption = 0,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a learner from base pictures: fit its codec, store them, train on them; run again, it goes on.
+    """Create a learner from base images: fit its codec, store the samples, train on them. A rerun continues.
 
     Example: siesta base birds.siesta --data photos/base --memory 200MB
     """
-    from siesta.base import initialise
+    require_torch("base training")
+    from siesta.learner.base_init import initialise
 
-    with counting() as bar:
-        tasks: dict[str, TaskID] = {}
-
-        def show(advance: Advance) -> None:
-            if advance.phase not in tasks:
-                tasks[advance.phase] = bar.add_task(_PHASES[advance.phase], total=advance.total)
-            loss = f", loss {advance.asleep.loss:.3f}" if advance.asleep else ""
-            words = _PHASES[advance.phase] + loss
-            bar.update(tasks[advance.phase], completed=advance.done, total=advance.total, description=words)
-
+    with image_progress() as bar:
         try:
             result = initialise(
                 path,
@@ -67,44 +73,68 @@ def base(
                 backbone=backbone,
                 cut=cut,
                 weights=weights,
+                codec=codec,
+                codec_options=parse_part_options(codec_option),
                 memory=memory,
                 image_size=image_size,
                 space=space,
+                head=head,
                 epochs=epochs,
-                rate=lr,
+                lr=lr,
                 batch_size=batch_size,
                 seed=seed,
-                notice=show,
+                on_progress=_progress_of(bar),
             )
         except KeyboardInterrupt:
             bar.stop()
-            errors.print("Stopped: what is stored is safe. Run it again to go on.")
+            err_console.print("Stopped: all samples stored so far are kept. Run the command again to continue.")
             raise typer.Exit(INTERRUPTED) from None
+    _finish(path, data, result, as_json)
+
+
+def _progress_of(bar: Progress) -> Callable[[InitProgress], None]:
+    """Return a function that shows progress in a bar, with a task for each phase."""
+    tasks: dict[str, TaskID] = {}
+
+    def show(progress: InitProgress) -> None:
+        if progress.phase not in tasks:
+            tasks[progress.phase] = bar.add_task(_PHASES[progress.phase], total=progress.total)
+        loss = f", loss {progress.training.loss:.3f}" if progress.training else ""
+        description = _PHASES[progress.phase] + loss
+        bar.update(tasks[progress.phase], completed=progress.done, total=progress.total, description=description)
+
+    return show
+
+
+def _finish(path: Path, data: Path, result: InitResult, as_json: bool) -> None:
+    """Print the result, and exit with its code."""
     for reason in result.skipped:
-        errors.print(f"skipped: {reason}", style="yellow")
+        err_console.print(f"skipped: {reason}", style="yellow")
     if 0 < result.stored < result.learned + result.known:
-        errors.print(f"the memory holds {result.stored:,} of them: give more --memory to keep all", style="yellow")
+        err_console.print(
+            f"the memory holds only {result.stored:,} of these samples: raise --memory to keep all", style="yellow"
+        )
     if as_json:
         training = None if result.training is None else result.training.as_dict()
         print_json({**vars(result), "training": training})
     else:
-        console.print(_words(path, data, result))
-    if result.status == "interrupted":
-        raise typer.Exit(INTERRUPTED)
-    if result.skipped:
-        raise typer.Exit(DONE_IN_PART)
+        console.print(_summary(path, data, result))
+    if result.status == "interrupted" or result.skipped:
+        raise typer.Exit(INTERRUPTED if result.status == "interrupted" else PARTLY_DONE)
 
 
-def _words(path: Path, data: Path, result: Initialised) -> str:
-    """What was done, in a sentence or two."""
+def _summary(path: Path, data: Path, result: InitResult) -> str:
+    """Return one or two sentences that report what was done."""
     if result.status == "known":
-        return f"Base initialisation of {path} was done already; nothing was changed."
+        return f"The base initialisation of {path} is already complete; nothing was changed."
+    stored = f"Stored {result.learned:,} base images; {result.known:,} were stored already."
+    if result.status == "interrupted":
+        return f"{stored} Training was interrupted. Run the command again to continue it."
     if result.training is None:
-        return f"Made {path}: its codec is fitted. The pictures in {data} have no labels, so there is nothing to train."
+        return f"Created {path} and fitted its codec. The images in {data} have no labels, so nothing was trained."
     report = result.training
-    woke = "Woke up early, run it again to train anew from here" if report.interrupted else "Trained"
     return (
-        f"Stored {result.learned:,} base pictures, {result.known:,} were stored already. {woke}: {report.updates:,} "
-        f"updates in {report.seconds:.1f} s over {report.classes:,} classes, loss {report.loss_before:.3f} -> "
-        f"{report.loss_after:.3f}{report.held_out_words()}. Teach it more: siesta learn {path} FOLDER"
+        f"{stored} Trained: {report.updates:,} updates in {report.seconds:.1f} s over {report.classes:,} classes, "
+        f"loss {report.loss_before:.3f} -> {report.loss_after:.3f}{report.held_out_summary()}. "
+        f"Next: siesta learn {path} FOLDER"
     )

@@ -1,4 +1,4 @@
-"""Commands for researchers: run."""
+"""The command `siesta run`."""
 
 from __future__ import annotations
 
@@ -9,31 +9,33 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from siesta.cli.output import INTERRUPTED, errors, print_json_line, staging
+from siesta.cli.output import INTERRUPTED, err_console, experiment_progress, print_json_line
 from siesta.errors import BadInput
 
 if TYPE_CHECKING:
     from siesta.data import Dataset
     from siesta.experiment.config import Config
     from siesta.experiment.plan import PlannedRun
-    from siesta.experiment.run import Stage
+    from siesta.experiment.run import RunStatus
 
-__all__ = ["carry_out", "names", "numbers", "run"]
+__all__ = ["parse_names", "parse_seeds", "run", "run_config"]
 
 
 def run(
     config: Annotated[Path, typer.Argument(help="A TOML file, such as configs/cub200_small.toml.")],
-    methods: Annotated[str | None, typer.Option(help="Which of its methods, like siesta,remind.")] = None,
-    seeds: Annotated[str | None, typer.Option(help="Seeds in place of its own, like 0,1,2.")] = None,
-    orders: Annotated[str | None, typer.Option(help="Which of its orders, like class_incremental,iid.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for the results; runs/<name> if left out.")] = None,
+    methods: Annotated[str | None, typer.Option(help="Methods of the config to run, such as siesta,remind.")] = None,
+    seeds: Annotated[str | None, typer.Option(help="Seeds to use instead of the config's, such as 0,1,2.")] = None,
+    orders: Annotated[
+        str | None, typer.Option(help="Orders of the config to run, such as class_incremental,iid.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the results; runs/<name> by default.")] = None,
     changes: Annotated[
-        list[str] | None, typer.Option("--set", help="A key of the config to set, like data.path=birds.")
+        list[str] | None, typer.Option("--set", help="A key of the config to change, such as data.path=birds.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would run, and stop.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print rows as JSON lines, as they come.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print rows as JSON lines as they are made.")] = False,
 ) -> None:
-    """Run an experiment; stopped or killed, the same command goes on where it was.
+    """Run an experiment; if it is stopped or killed, the same command resumes it.
 
     Example: siesta run configs/cub200_small.toml --methods siesta --set data.path=CUB_200_2011
     """
@@ -42,61 +44,66 @@ def run(
     except ModuleNotFoundError as error:
         raise BadInput(f"experiments need {error.name}: pip install 'siesta-learn[harness]'") from None
 
-    settings = load_config(config, changes or (), names(methods), names(orders), numbers(seeds))
-    carry_out(settings, out, dry_run, as_json)
+    settings = load_config(config, changes or (), parse_names(methods), parse_names(orders), parse_seeds(seeds))
+    run_config(settings, out, dry_run, as_json)
 
 
-def carry_out(settings: Config, out: Path | None, dry_run: bool, as_json: bool) -> Path:
-    """Shows what will run, runs it unless that was all that was asked for, and says where the results are."""
-    from siesta.experiment import locked, planned_runs, read_dataset, run_all
+def run_config(settings: Config, out: Path | None, dry_run: bool, as_json: bool) -> Path:
+    """Print the plan of an experiment, run it unless this is a dry run, and return the folder of its results."""
+    from siesta.experiment import experiment_lock, planned_runs, read_dataset, run_all
 
     dataset = read_dataset(settings)
     folder = Path("runs") / settings.name if out is None else out
     planned = planned_runs(settings, dataset)
-    errors.print(_plan(planned, dataset, folder), soft_wrap=False)
+    err_console.print(_plan_table(planned, dataset, folder), soft_wrap=False)
     if dry_run:
         return folder
-    with locked(folder), staging() as bar:
-        task = bar.add_task("", total=1.0, words="")
+    with experiment_lock(folder), experiment_progress() as bar:
+        task = bar.add_task("", total=1.0, text="")
 
-        def show(stage: Stage) -> None:
-            bar.update(task, description=stage.run, completed=stage.fraction, words=stage.words)
+        def show(status: RunStatus) -> None:
+            bar.update(task, description=status.run, completed=status.fraction, text=status.activity)
 
         try:
             for row in run_all(planned, dataset, folder, show):
                 if as_json:
                     print_json_line(row)
                 else:
-                    bar.console.print(_summary(row))
+                    bar.console.print(_row_summary(row))
         except KeyboardInterrupt:
             bar.stop()
-            errors.print("Stopped: finished steps are safe. Run it again to go on.")
+            err_console.print("Stopped: finished steps are saved. Run the same command again to resume.")
             raise typer.Exit(INTERRUPTED) from None
-    errors.print(f"Done: the results are in {folder}")
+    err_console.print(f"Done: the results are in {folder}")
     return folder
 
 
-def _plan(planned: list[PlannedRun], dataset: Dataset, folder: Path) -> Table:
-    """What will run, and about how long it takes."""
-    from siesta.experiment import Stopwatch, estimate, steps_done
+def _plan_table(planned: list[PlannedRun], dataset: Dataset, folder: Path) -> Table:
+    """Return a table of the planned runs, their progress and about how long each takes."""
+    from siesta.experiment import Stopwatch, completed_steps, estimate_cost
 
-    watch = Stopwatch(planned[0].config.data.image_size)
+    stopwatch = Stopwatch(planned[0].config.data.image_size)
     table = Table(
         "run",
         "steps",
         "samples",
         "updates",
         "about",
-        title=f"{planned[0].config.name}: {len(dataset.train):,} pictures to learn, {len(dataset.test):,} to be asked",
-        caption="About how long it takes here, if nothing else runs and the pictures are coded already.",
+        title=f"{planned[0].config.name}: {len(dataset.train):,} training and {len(dataset.test):,} test images",
+        caption="Approximate time on this machine if nothing else runs and all images are encoded already.",
     )
-    for some in planned:
-        cost = estimate(some, dataset, watch)
-        steps, done = len(some.stream.ends), steps_done(some, folder)
-        state = f"{steps}" if not done else f"{steps}, {done} done"
-        left = cost.seconds * (steps - done) / steps
-        row = (some.name, state, f"{len(some.stream):,}", f"{cost.updates:,}", _duration(left) if left else "done")
-        table.add_row(*row)
+    for run in planned:
+        cost = estimate_cost(run, dataset, stopwatch)
+        steps = len(run.stream.ends)
+        done = completed_steps(run, folder)
+        remaining = cost.seconds * (steps - done) / steps
+        table.add_row(
+            run.name,
+            f"{steps}, {done} done" if done else f"{steps}",
+            f"{len(run.stream):,}",
+            f"{cost.updates:,}",
+            _duration(remaining) if remaining else "done",
+        )
     return table
 
 
@@ -104,21 +111,21 @@ def _duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 100 else str(timedelta(seconds=round(seconds, -1)))
 
 
-def _summary(row: dict[str, Any]) -> str:
+def _row_summary(row: dict[str, Any]) -> str:
     return (
         f"{row['run']}  step {row['step'] + 1} {row['phase']:>6}: {row['classes']:,} classes, "
         f"top-1 {row['top1']:.2f} %, top-5 {row['top5']:.2f} %, {row['updates']:,} updates"
     )
 
 
-def names(text: str | None) -> list[str] | None:
-    """Names with commas between them."""
+def parse_names(text: str | None) -> list[str] | None:
+    """Return the names in a comma-separated list."""
     return None if text is None else [name.strip() for name in text.split(",")]
 
 
-def numbers(text: str | None) -> list[int] | None:
-    """Whole numbers with commas between them."""
+def parse_seeds(text: str | None) -> list[int] | None:
+    """Return the numbers in a comma-separated list."""
     try:
         return None if text is None else [int(number) for number in text.split(",")]
     except ValueError:
-        raise BadInput(f"seeds are whole numbers with commas between them, like 0,1,2, not '{text}'") from None
+        raise BadInput(f"seeds are whole numbers separated by commas, such as 0,1,2, not '{text}'") from None

@@ -1,58 +1,53 @@
-"""Commands that make and teach a learner: new, learn."""
+"""Commands that create and teach a learner: new, learn."""
 
 from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from siesta.cli.output import DONE_IN_PART, INTERRUPTED, console, counting, errors, print_json
+from siesta.cli.options import (
+    BackboneOption,
+    CodecOption,
+    CodecOptions,
+    CutOption,
+    HeadOption,
+    ImageSizeOption,
+    JsonOption,
+    MemoryOption,
+    PathArgument,
+    SeedOption,
+    SpaceOption,
+    WeightsOption,
+    parse_part_options,
+)
+from siesta.cli.output import INTERRUPTED, PARTLY_DONE, console, err_console, image_progress, print_json
+from siesta.codecs import DEFAULT_CODEC
 
-__all__ = [
-    "BackboneOption",
-    "CutOption",
-    "ImageSizeOption",
-    "JsonOption",
-    "MemoryOption",
-    "PathArgument",
-    "SpaceOption",
-    "WeightsOption",
-    "learn",
-    "new",
-]
+if TYPE_CHECKING:
+    from siesta.learner.folders import LearnedFile
 
-PathArgument = Annotated[Path, typer.Argument(help="The learner's folder.")]
-BackboneOption = Annotated[str, typer.Option(help="The network.")]
-CutOption = Annotated[int | None, typer.Option(help="Layers below the cut; the backbone's default if left out.")]
-WeightsOption = Annotated[
-    str, typer.Option(help="A file of weights, published (they come with efficientnet_lite0 only) or random.")
-]
-MemoryOption = Annotated[str, typer.Option(help="Room for samples, like 64MB, 1GiB or '500 samples'.")]
-ImageSizeOption = Annotated[int, typer.Option(help="Side in pixels that pictures are brought to.")]
-SpaceOption = Annotated[
-    str, typer.Option(help="Where class means live: centred, plain (the paper's), linear or linear_centred.")
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+__all__ = ["learn", "new"]
 
 
 def new(
-    path: Annotated[Path, typer.Argument(help="The folder to make.")],
+    path: Annotated[Path, typer.Argument(help="The folder to create.")],
     backbone: BackboneOption = "efficientnet_lite0",
     cut: CutOption = None,
     weights: WeightsOption = "published",
-    codec: Annotated[
-        str, typer.Option(help="How samples are stored: opq, or raw for the pictures themselves.")
-    ] = "opq",
+    codec: CodecOption = DEFAULT_CODEC,
+    codec_option: CodecOptions = None,
     memory: MemoryOption = "64MB",
-    image_size: ImageSizeOption = 224,
-    base: Annotated[Path | None, typer.Option(help="A folder of pictures to fit the codec on.")] = None,
+    image_size: ImageSizeOption = None,
+    base: Annotated[Path | None, typer.Option(help="A folder of images to fit the codec on.")] = None,
     space: SpaceOption = "centred",
-    seed: Annotated[int, typer.Option(help="Starts every random stream of the learner.")] = 0,
+    head: HeadOption = "discriminant",
+    seed: SeedOption = 0,
     as_json: JsonOption = False,
 ) -> None:
-    """Make an empty learner.
+    """Create an empty learner.
 
     Example: siesta new birds.siesta --memory 64MB
     """
@@ -60,74 +55,92 @@ def new(
     from siesta.learner import IN_MEMORY, Siesta
 
     if str(path) == IN_MEMORY:
-        raise BadInput(f"a learner in memory would be gone at once: give a folder, not {IN_MEMORY}")
+        raise BadInput(f"{IN_MEMORY} would be lost when the command ends: give a folder instead")
     with Siesta.create(
         path,
         memory=memory,
         backbone=backbone,
         cut=cut,
         codec=codec,
+        codec_options=parse_part_options(codec_option),
         weights=weights,
         image_size=image_size,
         base=base,
         space=space,
+        head=head,
         seed=seed,
     ) as learner:
-        facts = learner.info()
-    for name in facts["backbone"]["weights"]["ignored"]:
-        errors.print(f"not used: {name} of {weights}", style="yellow", markup=False, highlight=False, soft_wrap=True)
+        learner_info = learner.info()
+    for name in learner_info.backbone.weights.ignored:
+        err_console.print(f"not used: {name} of {weights}", style="yellow")
     if as_json:
-        print_json(facts)
+        print_json(learner_info.as_dict())
     else:
-        room = facts["samples"]["capacity"]
-        console.print(f"Made {path}: room for {room:,} samples. Teach it: siesta learn {path} FOLDER")
+        capacity = learner_info.samples.capacity
+        console.print(f"Created {path} with room for {capacity:,} samples. Next: siesta learn {path} FOLDER")
 
 
 def learn(
     path: PathArgument,
-    folder: Annotated[Path, typer.Argument(help="Pictures as FOLDER/<label>/*.")],
+    folder: Annotated[Path, typer.Argument(help="Labelled images, as FOLDER/<label>/*.")],
     durability: Annotated[
-        str, typer.Option(help="What what was learned survives: the death of the process, or of the machine (power).")
+        str,
+        typer.Option(help="What a learned sample survives: a crash of the process, or also a power failure (power)."),
     ] = "process",
     as_json: JsonOption = False,
 ) -> None:
-    """Teach a folder of pictures, each at once; run again, it goes on where it stopped.
+    """Learn a folder of labelled images, one by one. Images learned before are skipped, so a rerun continues.
 
     Example: siesta learn birds.siesta photos/train
     """
     from siesta.errors import SiestaError
-    from siesta.folders import checked_files, teach
     from siesta.learner import Siesta
+    from siesta.learner.folders import learn_files, valid_labelled_files
 
-    files = checked_files(folder)
+    files = valid_labelled_files(folder)
     counts: Counter[str] = Counter()
-    unreadable: list[str] = []
+    skipped: list[LearnedFile] = []
     samples: dict[str, int] = {}
-    with Siesta.open(path, durability=durability) as learner, counting() as bar:
+    with Siesta.open(path, durability=durability) as learner, image_progress() as bar:
         task = bar.add_task("learning", total=len(files))
         try:
-            for outcome in teach(learner, files):
+            for outcome in learn_files(learner, files):
                 counts[outcome.status] += 1
                 if outcome.sample is None:
-                    unreadable.append(outcome.reason)
+                    skipped.append(outcome)
                 else:
                     samples[str(outcome.path)] = outcome.sample
                 bar.advance(task)
         except (KeyboardInterrupt, SiestaError) as error:
             bar.stop()
-            errors.print(f"Stopped: {counts['learned']:,} learned and safe. Run it again to go on.")
+            err_console.print(
+                f"Stopped: at least {counts['learned']:,} images are learned and stored. "
+                "Run the command again to continue."
+            )
             if isinstance(error, SiestaError):
                 raise
             raise typer.Exit(INTERRUPTED) from None
-    for reason in unreadable:
-        errors.print(f"skipped: {reason}", style="yellow")
+    _print_skipped(skipped)
+    unreadable = [outcome.reason for outcome in skipped if outcome.status == "unreadable"]
     if as_json:
-        names = ("learned", "known", "unreadable")
-        print_json({**{name: counts[name] for name in names}, "skipped": unreadable, "samples": samples})
+        totals = {name: counts[name] for name in ("learned", "known", "unreadable", "ignored")}
+        print_json({**totals, "skipped": unreadable, "samples": samples})
     else:
-        console.print(
-            f"Learned {counts['learned']:,} pictures, {counts['known']:,} were known already, "
-            f"{counts['unreadable']:,} could not be read."
-        )
+        _print_counts(counts)
     if unreadable:
-        raise typer.Exit(DONE_IN_PART)
+        raise typer.Exit(PARTLY_DONE)
+
+
+def _print_skipped(skipped: list[LearnedFile]) -> None:
+    for outcome in skipped:
+        if outcome.status == "ignored":
+            err_console.print(f"ignored, not an image: {outcome.path}")
+        else:
+            err_console.print(f"skipped: {outcome.reason}", style="yellow")
+
+
+def _print_counts(counts: Counter[str]) -> None:
+    console.print(
+        f"Learned {counts['learned']:,} images; {counts['known']:,} were known already, "
+        f"{counts['unreadable']:,} could not be read."
+    )

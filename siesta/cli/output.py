@@ -1,4 +1,4 @@
-"""How commands talk: results to stdout, everything else to stderr; labels and paths are text, never markup."""
+"""Output of the commands: results go to stdout, everything else to stderr; labels and paths are never markup."""
 
 from __future__ import annotations
 
@@ -10,67 +10,79 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 __all__ = [
-    "DONE_IN_PART",
     "INTERRUPTED",
+    "PARTLY_DONE",
     "console",
-    "counting",
-    "errors",
+    "err_console",
+    "experiment_progress",
+    "image_progress",
     "print_json",
     "print_json_line",
-    "say",
-    "sleeping",
-    "staging",
+    "print_result",
+    "sleep_progress",
 ]
 
-DONE_IN_PART = 6
+PARTLY_DONE = 6
 INTERRUPTED = 130
 
-console = Console(markup=False, emoji=False, highlight=False, soft_wrap=True)
-errors = Console(stderr=True, markup=False, emoji=False, highlight=False, soft_wrap=True)
+_CONTROL = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
+
+
+class _Console(Console):
+    """Console that shows control characters of text as escapes: a file's name must not command the terminal."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print the objects as `rich.console.Console` does."""
+        shown = (thing.translate(_CONTROL) if isinstance(thing, str) else thing for thing in objects)
+        super().print(*shown, **options)
+
+
+console = _Console(markup=False, emoji=False, highlight=False, soft_wrap=True)
+err_console = _Console(stderr=True, markup=False, emoji=False, highlight=False, soft_wrap=True)
 
 
 def print_json(value: Any) -> None:
-    """One JSON document on stdout, for programs."""
+    """Print one indented JSON document to stdout."""
     sys.stdout.write(json.dumps(value, allow_nan=False, indent=2) + "\n")
 
 
 def print_json_line(value: Any) -> None:
-    """One JSON line on stdout, at once."""
+    """Print one line of JSON to stdout and flush it."""
     sys.stdout.write(json.dumps(value, allow_nan=False) + "\n")
     sys.stdout.flush()
 
 
-def say(words: str, as_json: bool, **facts: object) -> None:
-    """One sentence for people, or the same as JSON."""
+def print_result(sentence: str, as_json: bool, **values: object) -> None:
+    """Print `sentence`, or `values` as JSON."""
     if as_json:
-        print_json(facts)
+        print_json(values)
     else:
-        console.print(words)
+        console.print(sentence)
 
 
-def counting() -> Progress:
-    """A bar for a known number of pictures."""
+def image_progress() -> Progress:
+    """Return a progress bar for a known number of images."""
     return Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=errors
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=err_console
     )
 
 
-def sleeping() -> Progress:
-    """A bar for a sleep: loss, speed and the time left."""
+def sleep_progress() -> Progress:
+    """Return a progress bar for a sleep; its field `text` holds loss, speed and the remaining time."""
     return Progress(
         TextColumn("asleep"),
         BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %  {task.fields[words]}"),
-        console=errors,
+        TextColumn("{task.percentage:>3.0f} %  {task.fields[text]}"),
+        console=err_console,
     )
 
 
-def staging() -> Progress:
-    """A bar for an experiment: which run, and what it is doing."""
+def experiment_progress() -> Progress:
+    """Return a progress bar for an experiment; its field `text` holds the current activity of the run."""
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %  {task.fields[words]}"),
+        TextColumn("{task.percentage:>3.0f} %  {task.fields[text]}"),
         TimeElapsedColumn(),
-        console=errors,
+        console=err_console,
     )

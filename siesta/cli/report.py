@@ -1,4 +1,4 @@
-"""Commands for researchers: report, archive."""
+"""The commands `siesta report` and `siesta archive`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from siesta.cli.output import console, errors
+from siesta.cli.output import console, err_console
 from siesta.errors import BadInput
 
 __all__ = ["archive", "report"]
@@ -20,19 +20,19 @@ _Folders = Annotated[
 
 def report(
     folders: _Folders,
-    out: Annotated[Path, typer.Option(help="The page.")] = Path("report.html"),
-    markdown: Annotated[Path | None, typer.Option(help="A file for the tables as Markdown.")] = None,
-    figures: Annotated[Path | None, typer.Option(help="A folder for the figures as SVG and PDF.")] = None,
+    out: Annotated[Path, typer.Option(help="File for the HTML page.")] = Path("report.html"),
+    markdown: Annotated[Path | None, typer.Option(help="File for the tables as Markdown.")] = None,
+    figures: Annotated[Path | None, typer.Option(help="Folder for the figures as SVG and PDF.")] = None,
 ) -> None:
-    """Write one page on finished runs: tables beside the paper's, figures, tests of significance.
+    """Write a report on finished runs: tables beside the paper's, figures, significance tests.
 
     Example: siesta report runs/cub200 --out report.html --figures figures
     """
-    library = _library()
-    with errors.status("reading runs") as status:
+    library = _import_report()
+    with err_console.status("reading runs") as status:
         results = library.read_results(folders)
         for run in results.unfinished:
-            errors.print(f"not finished: {run.path}")
+            err_console.print(f"not finished: {run.path}")
         status.update("drawing figures")
         files = library.write_report(results, out, tables=markdown, figures=figures)
     for file in files:
@@ -41,17 +41,17 @@ def report(
 
 def archive(
     folders: _Folders,
-    out: Annotated[Path, typer.Option(help="Where to keep them, such as results/cub200.")],
+    out: Annotated[Path, typer.Option(help="Folder for the archives, such as results/cub200.")],
 ) -> None:
-    """Keep finished runs in a small form, for a repository; `siesta report` reads it as well.
+    """Archive finished runs in a form small enough for a repository; `siesta report` reads archives as well.
 
     Example: siesta archive runs/cub200 --out results/cub200
     """
-    for folder, size in _library().archive_runs(folders, out).items():
+    for folder, size in _import_report().archive_runs(folders, out).items():
         console.print(f"{folder}  {size / 1000:,.0f} KB")
 
 
-def _library() -> ModuleType:
+def _import_report() -> ModuleType:
     import importlib
 
     try:

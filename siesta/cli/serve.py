@@ -1,4 +1,4 @@
-"""Commands of the service: serve, token."""
+"""Commands of the HTTP service: serve, token."""
 
 from __future__ import annotations
 
@@ -7,44 +7,47 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from siesta.cli.learner import JsonOption, PathArgument
-from siesta.cli.output import console, errors, print_json, say
+from siesta.cli.options import JsonOption, PathArgument
+from siesta.cli.output import console, err_console, print_json, print_result
 
 if TYPE_CHECKING:
-    from siesta.service.tokens import Tokens
+    from siesta.service.tokens import TokenStore
 
 __all__ = ["serve", "token"]
 
 token = typer.Typer(
-    help="Who may use a service that is not on loopback alone.\n\nExample: siesta token new birds.siesta --scope ask",
+    help="Manage access tokens of a service that other machines can reach.\n\n"
+    "Example: siesta token new birds.siesta --scope ask",
     no_args_is_help=True,
 )
 
 
 def serve(
     path: PathArgument,
-    host: Annotated[str, typer.Option(help="Address to listen at; any but loopback asks for tokens.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="There; 0 takes any that is free.", min=0, max=65535)] = 8000,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; a token is required except on loopback.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes any free port.", min=0, max=65535)] = 8000,
     durability: Annotated[
         str,
-        typer.Option(help="What acknowledged samples survive: the death of the process, or of the machine (power)."),
+        typer.Option(help="What acknowledged samples survive: a kill of the process, or a loss of power (power)."),
     ] = "process",
     thumbnails: Annotated[
-        bool, typer.Option("--thumbnails/--no-thumbnails", help="Keep small pictures of samples, in the budget.")
+        bool, typer.Option("--thumbnails/--no-thumbnails", help="Keep thumbnails of samples within the budget.")
     ] = True,
-    max_body: Annotated[str, typer.Option(help="Bytes of a request.")] = "32MiB",
-    max_pixels: Annotated[int, typer.Option(help="Pixels of a picture.", min=1)] = 50_000_000,
-    max_images: Annotated[int, typer.Option(help="Pictures of a request.", min=1)] = 32,
-    queue: Annotated[int, typer.Option(help="Requests with pictures at a time; more are told to wait.", min=1)] = 64,
-    timeout: Annotated[float, typer.Option(help="Seconds for a request.")] = 30.0,
-    tls_cert: Annotated[Path | None, typer.Option(help="A certificate in PEM, for https.")] = None,
-    tls_key: Annotated[Path | None, typer.Option(help="Its key.")] = None,
-    allow_host: Annotated[list[str] | None, typer.Option(help="Another name to answer to; may be repeated.")] = None,
+    max_body: Annotated[str, typer.Option(help="Largest body of a request, in bytes.")] = "32MiB",
+    max_pixels: Annotated[int, typer.Option(help="Largest number of pixels of an image.", min=1)] = 100_000_000,
+    max_images: Annotated[int, typer.Option(help="Largest number of images of a request.", min=1)] = 32,
+    queue: Annotated[int, typer.Option(help="Requests with images at a time; more get 429.", min=1)] = 64,
+    timeout: Annotated[float, typer.Option(help="Time limit of a request, in seconds.")] = 30.0,
+    tls_cert: Annotated[Path | None, typer.Option(help="TLS certificate in PEM, for https.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="Private key of the certificate in PEM.")] = None,
+    allow_host: Annotated[list[str] | None, typer.Option(help="Further host name to accept; repeatable.")] = None,
     allow_origin: Annotated[
-        list[str] | None, typer.Option(help="A site whose scripts may call it; may be repeated.")
+        list[str] | None, typer.Option(help="Site whose scripts may call the service; repeatable.")
     ] = None,
 ) -> None:
-    """Serve a learner over HTTP, with a page to teach, ask and sleep; Ctrl-C ends it.
+    """Serve a learner over HTTP, with a web page; Ctrl-C stops it.
 
     Example: siesta serve birds.siesta
     """
@@ -52,34 +55,33 @@ def serve(
     from siesta.store import parse_bytes
 
     try:
-        from siesta.service.options import Limits, Options
+        from siesta.service.options import RequestLimits, ServiceOptions
         from siesta.service.server import serve as run
     except ModuleNotFoundError as error:
         raise BadInput(f"the service needs {error.name}: pip install 'siesta-learn[serve]'") from error
-    run(
-        path,
-        Options(
-            host=host,
-            port=port,
-            limits=Limits(parse_bytes(max_body), max_pixels, max_images, queue, timeout),
-            durability=durability,
-            thumbnails=thumbnails,
-            hosts=tuple(allow_host or ()),
-            origins=tuple(allow_origin or ()),
-            certificate=tls_cert,
-            key=tls_key,
-        ),
-        lambda words: errors.print(words),
+    options = ServiceOptions(
+        host=host,
+        port=port,
+        limits=RequestLimits(parse_bytes(max_body), max_pixels, max_images, queue, timeout),
+        durability=durability,
+        thumbnails=thumbnails,
+        hosts=tuple(allow_host or ()),
+        origins=tuple(allow_origin or ()),
+        certificate=tls_cert,
+        key=tls_key,
     )
+    run(path, options, lambda message: err_console.print(message))
 
 
 @token.command("new")
 def token_new(
     path: PathArgument,
-    scope: Annotated[str, typer.Option(help="What it allows: ask, or teach, which includes it.")] = "teach",
+    scope: Annotated[
+        str, typer.Option(help="What the token allows: ask (predict, read) or teach (also change the learner).")
+    ] = "teach",
     as_json: JsonOption = False,
 ) -> None:
-    """Make a token; it is shown this once.
+    """Create a token and print it; it is not shown again.
 
     Example: siesta token new birds.siesta --scope ask
     """
@@ -88,44 +90,43 @@ def token_new(
 
     for known in SCOPES:
         if known == scope:
-            made = _tokens(path).new(known)
-            say(made, as_json, token=made, scope=known)
+            secret = _token_store(path).new(known)
+            print_result(secret, as_json, token=secret, scope=known)
             return
     raise BadInput(f"there is no scope '{scope}': choose one of {', '.join(SCOPES)}")
 
 
 @token.command("list")
 def token_list(path: PathArgument, as_json: JsonOption = False) -> None:
-    """List tokens: id, what each allows, and when it was made.
+    """List the tokens: id, scope and date of creation.
 
     Example: siesta token list birds.siesta
     """
-    found = _tokens(path).all()
+    records = _token_store(path).all()
     if as_json:
-        print_json([{"id": one.id, "scope": one.scope, "made": one.made} for one in found])
+        print_json([{"id": record.id, "scope": record.scope, "made": record.made} for record in records])
         return
-    for one in found:
-        console.print(f"{one.id}  {one.scope:5}  {one.made}")
+    for record in records:
+        console.print(f"{record.id}  {record.scope:5}  {record.made}")
 
 
 @token.command("revoke")
 def token_revoke(
     path: PathArgument,
-    token_id: Annotated[str, typer.Argument(help="As siesta token list shows it.", metavar="ID")],
+    token_id: Annotated[str, typer.Argument(help="Id as siesta token list shows it.", metavar="ID")],
     as_json: JsonOption = False,
 ) -> None:
-    """Let nobody in with a token any more; services that run know it at once.
+    """Revoke a token; running services refuse it at once.
 
     Example: siesta token revoke birds.siesta 1f3a5c7e
     """
-    _tokens(path).revoke(token_id)
-    say(f"Token {token_id} is revoked.", as_json, revoked=token_id)
+    _token_store(path).revoke(token_id)
+    print_result(f"Token {token_id} is revoked.", as_json, revoked=token_id)
 
 
-def _tokens(path: Path) -> Tokens:
-    from siesta.errors import BadInput
-    from siesta.service.tokens import Tokens
+def _token_store(path: Path) -> TokenStore:
+    from siesta.service.tokens import TokenStore
+    from siesta.store import require_learner
 
-    if not (path / "store.sqlite").is_file():
-        raise BadInput(f"there is no learner at {path}: make one with `siesta new {path}`")
-    return Tokens(path)
+    require_learner(path)
+    return TokenStore(path)

@@ -1,194 +1,260 @@
-"""Commands around a sleep: sleep, sleep-status, sleep-pause, sleep-resume, wake, generations, rollback."""
+"""Commands sleep, sleep-status, sleep-pause, sleep-resume, wake, generations and rollback."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from siesta.augment import explain_augmentations
-from siesta.cli.learner import JsonOption, PathArgument
-from siesta.cli.output import INTERRUPTED, console, errors, print_json, say, sleeping
+from siesta.cli.options import JsonOption, PathArgument
+from siesta.cli.output import INTERRUPTED, console, err_console, print_json, print_result, sleep_progress
 from siesta.policies import DEFAULT_POLICY, explain_policies
+from siesta.sleep.augment import explain_augmentations
+from siesta.sleep.binomial import percent_with_interval
+from siesta.sleep.round_limits import explain_rounds
 
 if TYPE_CHECKING:
-    from siesta.contracts import Progress, SleepReport
-    from siesta.jobs import SleepStatus
+    from siesta.contracts import Progress
+    from siesta.sleep.job import SleepJob
+    from siesta.sleep.options import SleepOptions
+    from siesta.sleep.report import SleepReport
+    from siesta.sleep.reporter import Reporter
+    from siesta.sleep.status import SleepStatus
+    from siesta.sleep.trigger import Idle, Window
 
 __all__ = ["generations", "rollback", "sleep", "sleep_pause", "sleep_resume", "sleep_status", "wake"]
 
-_GIVING_WAY = 10
+_BACKGROUND_NICE = 10
+_RISEN_LOSS = 1.2  # a warning is printed if the loss ends above this multiple of the loss at the beginning
+
+_Updates = Annotated[int | None, typer.Option(help="Budget in updates (samples rehearsed).")]
+_Seconds = Annotated[float | None, typer.Option(help="Budget in seconds.")]
+_Minutes = Annotated[float | None, typer.Option(help="Budget in minutes.")]
+_Until = Annotated[str | None, typer.Option(help=f"Budget as a time of day, such as 06:30. {explain_rounds()}.")]
+_Policy = Annotated[str, typer.Option(help=f"What to rehearse. {explain_policies()}.")]
+_Augment = Annotated[
+    str | None, typer.Option(help=f"Mix pairs of samples; none by default. {explain_augmentations()}.")
+]
+_BatchSize = Annotated[int, typer.Option(help="Samples per training step.")]
+_Lr = Annotated[float | None, typer.Option(help="Maximum learning rate; the network's own by default.")]
+_Tolerance = Annotated[
+    float, typer.Option(help="How far held-out accuracy may fall; if it falls further, the old weights stay in use.")
+]
+_Judge = Annotated[
+    Path | None,
+    typer.Option(
+        help="Labelled images, as FOLDER/<label>/*, that judge this sleep instead of held-out samples.",
+        metavar="FOLDER",
+    ),
+]
+_Seed = Annotated[int | None, typer.Option(help="Random seed; with --updates it reproduces the weights.")]
+_Options = Annotated[str | None, typer.Option("--options", help="All options of a sleep as JSON.", hidden=True)]
+_When = Annotated[str | None, typer.Option(help="Begin after an idle time, such as idle:10m.")]
+_Daily = Annotated[
+    str | None,
+    typer.Option(help="Sleep every day in a window, such as 02:00-05:00, until woken; the window is the budget."),
+]
+_Background = Annotated[bool, typer.Option(help="Sleep in a separate low-priority process.")]
+_Threads = Annotated[int, typer.Option(help="Threads of a background sleep; ignored without --background.", min=1)]
+_Nice = Annotated[int, typer.Option(help="Niceness, 0 to 19; a background sleep uses 10 unless set.", min=0, max=19)]
 
 
 def sleep(
     path: PathArgument,
-    updates: Annotated[int | None, typer.Option(help="Budget in updates (samples rehearsed).")] = None,
-    seconds: Annotated[float | None, typer.Option(help="Budget in seconds.")] = None,
-    minutes: Annotated[float | None, typer.Option(help="Budget in minutes.")] = None,
-    until: Annotated[str | None, typer.Option(help="Budget as a time of day, like 06:30.")] = None,
-    policy: Annotated[str, typer.Option(help=f"What to rehearse. {explain_policies()}.")] = DEFAULT_POLICY,
-    augment: Annotated[
-        str | None, typer.Option(help=f"Mix pairs of samples; none are if left out. {explain_augmentations()}.")
-    ] = None,
-    batch_size: Annotated[int, typer.Option(help="Samples a step.")] = 64,
-    lr: Annotated[float | None, typer.Option(help="Highest learning rate; the network's own if left out.")] = None,
-    tolerance: Annotated[
-        float, typer.Option(help="How much worse it may do on held-out samples; by more, and it is not used.")
-    ] = 0.05,
-    seed: Annotated[int | None, typer.Option(help="Same seed and updates, same weights.")] = None,
-    when: Annotated[str | None, typer.Option(help="Begin when nothing was taught for a while, like idle:10m.")] = None,
-    daily: Annotated[
-        str | None, typer.Option(help="Sleep every day in a window, like 02:00-05:00, until woken; it is the budget.")
-    ] = None,
-    background: Annotated[bool, typer.Option(help="In a process of its own, that gives way to others.")] = False,
-    threads: Annotated[int, typer.Option(help="That a sleep in the background computes with.", min=1)] = 1,
-    nice: Annotated[int, typer.Option(help="Give way to other processes, 0 to 19.", min=0, max=19)] = 0,
+    updates: _Updates = None,
+    seconds: _Seconds = None,
+    minutes: _Minutes = None,
+    until: _Until = None,
+    policy: _Policy = DEFAULT_POLICY,
+    augment: _Augment = None,
+    batch_size: _BatchSize = 64,
+    lr: _Lr = None,
+    tolerance: _Tolerance = 0.05,
+    judge: _Judge = None,
+    seed: _Seed = None,
+    options_json: _Options = None,
+    when: _When = None,
+    daily: _Daily = None,
+    background: _Background = False,
+    threads: _Threads = 1,
+    nice: _Nice = 0,
     as_json: JsonOption = False,
 ) -> None:
-    """Consolidate within a budget; Ctrl-C, or siesta wake, ends it early with what it has. Teaching may go on.
+    """Consolidate until held-out samples stop gaining, or within a budget; teaching may go on meanwhile.
 
-    Example: siesta sleep birds.siesta --minutes 10
+    Ctrl-C or `siesta wake` ends it early; what was trained until then is kept.
+
+    Example: siesta sleep birds.siesta
     """
-    from siesta.budget import Budget
-    from siesta.errors import BadInput
-    from siesta.waiting import Idle, Window
+    from siesta.sleep.options import SleepOptions
 
-    window, idle = None if daily is None else Window.of(daily), None if when is None else Idle.of(when)
-    budget: dict[str, Any] = {"updates": updates, "seconds": seconds, "minutes": minutes, "until": until}
-    if window is None:
-        Budget.of(**budget)  # what is wrong is said before anybody waits
-    elif idle is not None or any(value is not None for value in budget.values()):
-        raise BadInput("--daily is when it sleeps and for how long: leave --when and other budgets out")
-    wanted = {
-        "policy": policy,
-        "augment": augment,
-        "batch_size": batch_size,
-        "tolerance": tolerance,
-        "seed": seed,
-    }
+    options = SleepOptions(
+        updates=updates,
+        seconds=seconds,
+        minutes=minutes,
+        until=until,
+        policy=policy,
+        augment=augment,
+        batch_size=batch_size,
+        lr=lr,
+        tolerance=tolerance,
+        judge=judge,
+        seed=seed,
+    )
+    if options_json is not None:  # given by `start_sleep`
+        options = SleepOptions.from_json(options_json)
+    trigger = _trigger(options, when, daily)
     if background:
-        options = {**budget, **wanted, "lr": lr, "when": when, "daily": daily, "nice": nice or _GIVING_WAY}
-        _in_background(path, options, threads, as_json)
-        return
-    _give_way(nice)
-    _here(path, budget, {**wanted, "rate": lr}, idle, window, as_json)
+        _start_in_background(path, options, threads, nice, when, daily, as_json)
+    else:
+        _give_way(nice)
+        _sleep_here(path, options, trigger, as_json)
+
+
+def _trigger(options: SleepOptions, when: str | None, daily: str | None) -> Idle | Window | None:
+    """Return what the sleep waits for; raise BadInput where budget and trigger do not fit."""
+    from siesta.errors import BadInput
+    from siesta.sleep.trigger import Idle, Window
+
+    if daily is None:
+        options.budget()  # raises for a wrong one before the wait, not after it
+        return None if when is None else Idle.parse(when)
+    if when is not None or options.has_budget:
+        raise BadInput("--daily says when and for how long to sleep: leave --when and the budgets out")
+    return Window.parse(daily)
+
+
+def _start_in_background(
+    path: Path, options: SleepOptions, threads: int, nice: int, when: str | None, daily: str | None, as_json: bool
+) -> None:
+    from siesta.sleep.job import start_sleep
+
+    job = start_sleep(path, options, threads=threads, nice=nice or _BACKGROUND_NICE, when=when, daily=daily)
+    status = job.status()
+    if as_json:
+        print_json(status.as_dict())
+    else:
+        hint = f"siesta sleep-status {path} shows it, siesta wake {path} ends it."
+        console.print(f"Asleep in process {status.pid}: {hint}")
 
 
 def _give_way(nice: int) -> None:
-    """Where Linux shares out time by sessions, niceness counts inside one only: a session of our own gives way too."""
+    """Lower this process's priority, and that of its session where Linux shares out time by sessions."""
     os.nice(nice)
     if nice and os.getsid(0) == os.getpid():
         with suppress(OSError):
             Path("/proc/self/autogroup").write_text(str(nice))
 
 
-def _in_background(path: Path, options: dict[str, Any], threads: int, as_json: bool) -> None:
-    from siesta.jobs import begin_sleep
+def _sleep_here(path: Path, options: SleepOptions, trigger: Idle | Window | None, as_json: bool) -> None:
+    """Wait for the trigger and sleep in this process; in a daily window again and again until woken."""
+    from siesta.extras import require_torch
+    from siesta.sleep.reporter import reporting
+    from siesta.sleep.trigger import Window
 
-    status = begin_sleep(path, options, threads).status()
-    if as_json:
-        print_json(asdict(status))
-    else:
-        words = f"siesta sleep-status {path} shows it, siesta wake {path} ends it."
-        console.print(f"Asleep in process {status.pid}: {words}")
-
-
-def _here(path: Path, budget: dict[str, Any], wanted: dict[str, Any], idle: Any, window: Any, as_json: bool) -> None:
-    from siesta.jobs import reported
-
-    with reported(path) as reporter:
-        if idle is not None and not reporter.wait(lambda: idle.left(path), f"waiting for {idle.seconds} s of rest"):
-            reporter.say("done", "woken before it began")
-            return
+    require_torch("sleep")
+    with reporting(path) as reporter:
         while True:
-            if window is not None:
-                words = f"waiting for {window.first:%H:%M}"
-                if not reporter.wait(lambda: window.left(datetime.now()), words):
-                    reporter.say("done", "woken before it began")
-                    return
-                budget = {"until": window.end(datetime.now())}
-            report = _slept(path, {**budget, **wanted})
+            if trigger is not None and not reporter.wait(lambda: trigger.left(path), trigger.message):
+                return
+            if isinstance(trigger, Window):
+                options = replace(options, until=trigger.end(datetime.now()))
+            report = _sleep_with_bar(path, options, reporter)
             if as_json:
                 print_json(report.as_dict())
             else:
-                console.print(report.words())
-            if window is None or report.interrupted:
+                console.print(report.summary())
+            if not isinstance(trigger, Window) or report.interrupted:
                 break
-    if report.loss_after > 1.2 * report.loss_before:
-        errors.print("The loss rose: sleep longer, or with a lower --lr.", style="yellow")
-    if report.interrupted and reporter.wished() != "wake":
+    if report.loss_after > _RISEN_LOSS * report.loss_before:
+        rise = f"The loss rose from {report.loss_before:.3f} to {report.loss_after:.3f}"
+        err_console.print(f"{rise}: sleep longer, or with a lower --lr.", style="yellow")
+    if report.interrupted and not reporter.woken:
         raise typer.Exit(INTERRUPTED)
 
 
-def _slept(path: Path, options: dict[str, Any]) -> SleepReport:
+def _sleep_with_bar(path: Path, options: SleepOptions, reporter: Reporter) -> SleepReport:
     from siesta.learner import Siesta
 
-    with Siesta.open(path, to_sleep=True) as learner, sleeping() as bar:
-        task = bar.add_task("asleep", total=1.0, words="falling asleep")
+    with Siesta.open(path, to_sleep=True) as learner, sleep_progress() as bar:
+        if not options.has_budget:
+            err_console.print(f"{explain_rounds()}.")
+        task = bar.add_task("asleep", total=1.0, text="falling asleep")
 
         def show(progress: Progress) -> None:
-            words = (
-                f"loss {progress.loss:.3f}  rate {progress.rate:.4f}  "
-                f"{progress.updates:,} updates, {progress.updates_per_second:.0f}/s  {progress.seconds_left:.0f} s left"
+            text = (
+                f"loss {progress.loss:.3f}  lr {progress.lr:.4f}  "
+                f"{progress.updates:,} updates, {progress.updates_per_second:.0f}/s  "
+                f"{_left(progress.seconds_left, progress.round)}"
             )
-            bar.update(task, completed=progress.fraction, words=words)
+            bar.update(task, completed=progress.fraction, text=text)
 
-        return learner.sleep(**options, on_progress=show)
+        return learner.sleep(options, on_progress=show, reporter=reporter)
+
+
+def _left(seconds: float, number: int) -> str:
+    """Return the time left, and the number of the round in a sleep without a budget."""
+    return f"round {number}, at most {seconds:.0f} s left" if number else f"{seconds:.0f} s left"
 
 
 def sleep_status(path: PathArgument, as_json: JsonOption = False) -> None:
-    """How a sleep stands, in whatever process it is.
+    """Print the status of the current or last sleep.
 
     Example: siesta sleep-status birds.siesta
     """
-    status = _job(path).status()
+    _print_status(_job(path).status(), as_json)
+
+
+def _print_status(status: SleepStatus, as_json: bool) -> None:
     if as_json:
-        print_json(asdict(status))
+        print_json(status.as_dict())
     else:
-        console.print(_described(status))
+        console.print(_description(status))
 
 
-def _job(path: Path) -> Any:
+def _job(path: Path) -> SleepJob:
     from siesta.errors import BadInput
-    from siesta.jobs import SleepJob
+    from siesta.sleep.job import SleepJob
 
     if not (path / "store.sqlite").is_file():
-        raise BadInput(f"there is no learner at {path}: make one with `siesta new {path}`")
+        raise BadInput(f"there is no learner at {path}: create one with `siesta new {path}`")
     return SleepJob(path)
 
 
-def _described(status: SleepStatus) -> str:
-    words = f"{status.state}: {status.words}" if status.words != status.state else status.state
+def _description(status: SleepStatus) -> str:
+    text = f"{status.state}: {status.message}" if status.message != status.state else status.state
     if status.running and status.progress is not None:
         progress = status.progress
-        words += (
+        text += (
             f", {100 * progress['fraction']:.0f} % done, {progress['updates']:,.0f} updates, loss "
-            f"{progress['loss']:.3f}, {progress['seconds_left']:.0f} s left"
+            f"{progress['loss']:.3f}, {_left(progress['seconds_left'], int(progress.get('round', 0)))}"
         )
-    return words + (f" (process {status.pid}, since {status.started})" if status.running else "")
+    return text + (f" (process {status.pid}, since {status.started})" if status.running else "")
 
 
 def sleep_pause(path: PathArgument, as_json: JsonOption = False) -> None:
-    """Let a sleep rest.
+    """Pause a sleep.
 
     Example: siesta sleep-pause birds.siesta
     """
     _job(path).pause()
-    say(f"It rests after this batch. siesta sleep-resume {path} lets it go on.", as_json, wished="pause")
+    message = f"The sleep pauses after this batch. siesta sleep-resume {path} continues it."
+    print_result(message, as_json, wished="pause")
 
 
 def sleep_resume(path: PathArgument, as_json: JsonOption = False) -> None:
-    """Let a sleep that rests go on.
+    """Continue a paused sleep.
 
     Example: siesta sleep-resume birds.siesta
     """
     _job(path).resume()
-    say("It goes on.", as_json, wished="resume")
+    print_result("The sleep continues.", as_json, wished="resume")
 
 
 def wake(path: PathArgument, as_json: JsonOption = False) -> None:
@@ -198,15 +264,11 @@ def wake(path: PathArgument, as_json: JsonOption = False) -> None:
     """
     job = _job(path)
     job.wake()
-    status = job.wait()
-    if as_json:
-        print_json(asdict(status))
-    else:
-        console.print(_described(status))
+    _print_status(job.wait(), as_json)
 
 
 def generations(path: PathArgument, as_json: JsonOption = False) -> None:
-    """List the weights that are kept: one generation a sleep, with its scores.
+    """List the generations of weights that are kept, one for each sleep, with their losses and accuracies.
 
     Example: siesta generations birds.siesta
     """
@@ -219,13 +281,18 @@ def generations(path: PathArgument, as_json: JsonOption = False) -> None:
         print_json([asdict(generation) for generation in kept])
         return
     for generation in kept:
-        report, words = generation.report or {}, "as it was made"
-        if {"updates", "loss_before", "loss_after"} <= report.keys():
-            words = f"{report['updates']:,} updates, loss {report['loss_before']:.3f} -> {report['loss_after']:.3f}"
-            if report.get("accuracy_after") is not None:
-                words += f", held out {100 * report['accuracy_before']:.1f} -> {100 * report['accuracy_after']:.1f} %"
         mark = "*" if generation.in_use else " "
-        console.print(f"{mark} {generation.number:>4}  {generation.made}  {words}")
+        console.print(f"{mark} {generation.number:>4}  {generation.made}  {_sleep_summary(generation.report or {})}")
+
+
+def _sleep_summary(report: Mapping[str, Any]) -> str:
+    if not {"updates", "loss_before", "loss_after"} <= report.keys():
+        return "initial weights"
+    text = f"{report['updates']:,} updates, loss {report['loss_before']:.3f} -> {report['loss_after']:.3f}"
+    if report.get("accuracy_before") is not None and report.get("held_out"):
+        after = percent_with_interval(report["accuracy_after"], report["held_out"])
+        text += f", {report['held_out']:,} held out: {100 * report['accuracy_before']:.1f} % -> {after}"
+    return text
 
 
 def rollback(
@@ -233,7 +300,7 @@ def rollback(
     number: Annotated[int, typer.Argument(help="A generation that siesta generations lists.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Answer with the weights of another generation; what was taught since it was made is counted in.
+    """Use the weights of another generation, together with what was taught since it was made.
 
     Example: siesta rollback birds.siesta 3
     """
@@ -241,4 +308,4 @@ def rollback(
 
     with Siesta.open(path, to_sleep=True) as learner:
         learner.roll_back(number)
-    say(f"Generation {number} is in use.", as_json, generation=number)
+    print_result(f"Generation {number} is in use.", as_json, generation=number)

@@ -1,4 +1,4 @@
-"""Codecs by name, and the fitted ones that come with the package."""
+"""Codecs by name, and the fitted codecs that come with the package."""
 
 from __future__ import annotations
 
@@ -6,30 +6,43 @@ import json
 from importlib import resources
 from typing import Any
 
-from safetensors.torch import load_file
-from torch import Tensor
+import numpy as np
+import numpy.typing as npt
+from safetensors.numpy import load_file
 
+from siesta.codecs.latents import vector_axis
 from siesta.codecs.opq import OPQ
 from siesta.codecs.raw import Raw
-from siesta.contracts import Codec
+from siesta.contracts import Codec, Latents
+from siesta.registry import Registry, class_of
 
-__all__ = ["CODECS", "DEFAULT_CODEC", "OPQ", "Raw", "relative_error", "shipped"]
+__all__ = ["CODECS", "DEFAULT_CODEC", "OPQ", "Raw", "explain_codecs", "fitted_codec", "relative_error"]
 
 DEFAULT_CODEC = "opq"
-CODECS: dict[str, type[OPQ] | type[Raw]] = {"opq": OPQ, "raw": Raw}
+CODECS: Registry[type[Codec]] = Registry(
+    "codec", {"opq": OPQ, "raw": Raw}, group="siesta.codecs", requirement=class_of(Codec)
+)
 
 
-def relative_error(codec: Codec, latents: Tensor) -> float:
-    """Mean over vectors of |Z - Z'|^2 / |Z|^2 for latents (B, d, r, s); all-zero vectors do not count."""
-    channels, rows, columns = latents.shape[1:]
-    again = codec.decode(codec.encode(latents), (channels, rows, columns))
-    energy = latents.square().sum(dim=1)
-    ratio = (latents - again).square().sum(dim=1) / energy
-    return float(ratio[energy > 0].mean())
+def explain_codecs() -> str:
+    """Return the name and the summary of every codec, for help texts."""
+    return "; ".join(f"{name}: {summary}" for name, summary in CODECS.summaries().items())
 
 
-def shipped(backbone: str, cut: int) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
-    """The fitted codec's tensors for a backbone and cut, and how they were made; None where none is shipped."""
+def relative_error(codec: Codec, latents: Latents) -> float:
+    """Return the mean of |Z - Z'|^2 / |Z|^2 over the vectors of latents (B, ...), leaving out all-zero vectors."""
+    decoded = codec.decode(codec.encode(latents), latents.shape[1:])
+    axis = vector_axis(latents.shape[1:])
+    energy = np.square(latents).sum(axis=axis)
+    errors = np.square(latents - decoded).sum(axis=axis)
+    return float((errors[energy > 0] / energy[energy > 0]).mean())
+
+
+def fitted_codec(backbone: str, cut: int) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]] | None:
+    """Return the arrays of the fitted codec for a backbone and cut, and their provenance; None if there is none.
+
+    The arrays are the state of the codec that `provenance["codec"]` names, and the centres of features.
+    """
     folder = resources.files("siesta.codecs") / "fitted"
     name = f"{backbone}-{cut}"
     with resources.as_file(folder) as path:

@@ -1,118 +1,202 @@
-"""Optimised product quantisation (Ge et al. 2013): rotate each d-vector of Z, store 8 bytes of it.
+"""Optimised product quantisation (Ge et al. 2013): each d-vector of Z is rotated and stored in a few bytes.
 
-FAISS learns the rotation and the codebooks. Coding itself runs in torch, on any device: encoding is two matrix
-products and an argmax, decoding one lookup in a table of centroids that are already rotated back.
+FAISS learns the rotation and the codebooks. Encoding is two matrix products and an argmax, decoding is one lookup for
+each codebook in a table of centroids that are already rotated back.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
 import numpy as np
 import numpy.typing as npt
-import torch
-from torch import Tensor
-from torch.nn import functional as F
 
+from siesta.codecs.blas import one_blas_thread
+from siesta.codecs.latents import from_vectors, is_map, to_vectors, vector_count
+from siesta.contracts import Codes, Latents, LatentShape, Normalization
 from siesta.errors import BadInput
+from siesta.extras import require
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
 
 __all__ = ["OPQ"]
 
-_BOOKS = 8
-_WORDS = 256
-_ROWS_AT_ONCE = 1024
-"""Keeps the (books, rows, words) scores of `encode` near the processor: 8 MiB."""
+_MAX_BITS = 8
+_ENCODED_ROWS = 1024
+"""Rows that are encoded together; their scores (codebooks, rows, centroids) take 8 MiB and fit into the cache."""
+_DECODED_ROWS = 512
 
 
 class OPQ:
-    """A fitted quantiser of `d`-dimensional vectors: 8 codebooks of 256 words each.
+    """Quantises each vector of the latents to a few bytes, one for each codebook, by default 8.
 
     Example:
-        >>> codec = OPQ.fit(torch.randn(2000, 16), seed=0)
-        >>> latents = torch.randn(3, 16, 2, 2)
-        >>> codes = codec.encode(latents)
+        >>> rng = np.random.default_rng(0)
+        >>> vectors = rng.normal(size=(300, 16)).astype(np.float32)
+        >>> codec = OPQ.fit(vectors, seed=0)
+        >>> codes = codec.encode(rng.normal(size=(3, 16, 2, 2)).astype(np.float32))
         >>> codes.shape, codes.dtype
-        (torch.Size([3, 32]), torch.uint8)
+        ((3, 32), dtype('uint8'))
         >>> codec.decode(codes, (16, 2, 2)).shape
-        torch.Size([3, 16, 2, 2])
+        (3, 16, 2, 2)
     """
 
-    name = "opq"
+    name: ClassVar[str] = "opq"
+    cut: ClassVar[int | None] = None
+    needs_fit: ClassVar[bool] = True
 
-    def __init__(self, rotation: Tensor, centroids: Tensor) -> None:
-        """Takes FAISS's own numbers.
+    def __init__(self, rotation: npt.NDArray[np.float32], centroids: npt.NDArray[np.float32]) -> None:
+        """Create a codec from the numbers that FAISS has learned.
 
         Args:
             rotation: Orthonormal matrix A, (d, d); a vector x is rotated to A x.
-            centroids: Codebooks in the rotated space, (8, 256, d / 8).
+            centroids: Codebooks in the rotated space, (M, 2^bits, d / M) for M codebooks.
         """
-        self._rotation, self._centroids = rotation.float(), centroids.float()
-        books, words, width = centroids.shape
-        by_book = self._rotation.reshape(books, width, -1)  # A's rows, book by book: (8, d / 8, d)
-        table = torch.einsum("mkw,mwd->mkd", self._centroids, by_book)  # rotated back: (8, 256, d)
-        self._table = table.reshape(books * words, -1)
-        # |A x - c|^2 is smallest where <A x, c> - |c|^2 / 2 is largest
-        self._bias = -0.5 * self._centroids.square().sum(dim=2)[:, None, :]  # (8, 1, 256)
-        self._words = self._centroids.transpose(1, 2).contiguous()  # (8, d / 8, 256)
-        self._offsets = torch.arange(books) * words
+        self._rotation = np.asarray(rotation, dtype=np.float32)
+        self._centroids = np.asarray(centroids, dtype=np.float32)
+        books, _, width = self._centroids.shape
+        blocks = self._rotation.reshape(books, width, -1)  # the rows of A by codebook: (M, d / M, d)
+        self._table = np.stack(list(map(_fused_product, self._centroids, blocks)))  # rotated back: (M, 2^bits, d)
+        # |A x - c|^2 is smallest where <A x, c> - |c|^2 / 2 is largest; the second term is the weight of a constant 1
+        bias = -0.5 * np.square(self._centroids).sum(axis=2)[:, None, :]
+        self._scoring = np.concatenate([self._centroids.transpose(0, 2, 1), bias], axis=1)  # (M, d / M + 1, 2^bits)
 
     @classmethod
-    def fit(cls, vectors: Tensor, seed: int) -> OPQ:
-        """Learns rotation and codebooks from vectors (N, d)."""
-        import faiss  # heavy, and not needed to use a fitted codec
+    def fit(
+        cls,
+        vectors: Latents,
+        seed: int,
+        _normalization: Normalization | None = None,
+        *,
+        codebooks: int = 8,
+        bits: int = 8,
+    ) -> Self:
+        """Learn rotation and codebooks from vectors (N, d).
+
+        Args:
+            vectors: Vectors of latents, (N, d).
+            seed: Seed of the fit.
+            codebooks: M, the number of parts of a vector; each takes one byte.
+            bits: Each codebook has 2^bits centroids; 8 at most.
+        """
+        require("faiss", "fitting a codec")
+        import faiss  # slow to import, and not needed to use a fitted codec
 
         count, width = vectors.shape
-        if width % _BOOKS:
-            raise BadInput(
-                f"OPQ needs a multiple of {_BOOKS} channels and the latents have {width}: choose another cut"
-            )
-        if count < _WORDS:
-            raise BadInput(f"{count} vectors are too few to fit {_WORDS} words: give more pictures")
-        data = np.ascontiguousarray(vectors.cpu().numpy(), dtype=np.float32)
-        rotation = faiss.OPQMatrix(width, _BOOKS)
-        quantizer = faiss.ProductQuantizer(width, _BOOKS, _WORDS.bit_length() - 1)
+        cls.check((count, width), codebooks=codebooks, bits=bits)
+        size = 2**bits
+        if count < size:
+            raise BadInput(f"{count} vectors are too few to fit {size} centroids: give more images")
+        if count < width:  # FAISS would end the process
+            raise BadInput(f"{count} vectors are too few to fit a rotation of {width} channels: give more images")
+        data = np.ascontiguousarray(vectors, dtype=np.float32)
+        rotation = faiss.OPQMatrix(width, codebooks)
+        quantizer = faiss.ProductQuantizer(width, codebooks, bits)
         quantizer.cp.seed = rotation.pq_seed = seed
         quantizer.cp.min_points_per_centroid = 1
         rotation.pq = quantizer
         rotation.train(data)
         quantizer.train(rotation.apply(data))
         matrix: npt.NDArray[np.float32] = faiss.vector_to_array(rotation.A).reshape(width, width)
-        centroids = faiss.vector_to_array(quantizer.centroids).reshape(_BOOKS, _WORDS, width // _BOOKS)
-        return cls(torch.from_numpy(matrix.copy()), torch.from_numpy(centroids.copy()))
+        centroids = faiss.vector_to_array(quantizer.centroids).reshape(codebooks, size, width // codebooks)
+        return cls(matrix.copy(), centroids.copy())
 
     @classmethod
-    def from_state(cls, state: dict[str, Tensor]) -> OPQ:
-        """The codec that `state()` described."""
+    def check(cls, latent_shape: LatentShape, *, codebooks: int = 8, bits: int = 8) -> None:
+        """Raise `BadInput` unless vectors of these latents can be cut into so many parts."""
+        width = latent_shape[0 if is_map(latent_shape) else 1]
+        if not 1 <= bits <= _MAX_BITS:
+            raise BadInput(f"option 'bits' of codec opq is {bits}: give 1 to {_MAX_BITS}, as a code is a byte")
+        if codebooks < 1:
+            raise BadInput(f"option 'codebooks' of codec opq is {codebooks}: give 1 or more")
+        if width % codebooks:
+            raise BadInput(
+                f"OPQ needs a multiple of {codebooks} channels and the latents have {width}: "
+                "choose another cut, or another number of codebooks"
+            )
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, npt.NDArray[Any]]) -> Self:
+        """Create a codec from what `state()` returned."""
         return cls(state["rotation"], state["centroids"])
 
-    def state(self) -> dict[str, Tensor]:
-        """Rotation (d, d) and centroids (8, 256, d / 8)."""
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Return rotation (d, d) and centroids (M, 2^bits, d / M)."""
         return {"rotation": self._rotation, "centroids": self._centroids}
 
-    def to(self, device: torch.device) -> OPQ:
-        """The same codec on another device."""
-        return OPQ(self._rotation.to(device), self._centroids.to(device))
+    @property
+    def options(self) -> dict[str, Any]:
+        """The number of codebooks and the bits of a code."""
+        books, size, _ = self._centroids.shape
+        return {"codebooks": books, "bits": size.bit_length() - 1}
 
-    def code_bytes(self, latent_shape: tuple[int, int, int]) -> int:
-        """Eight bytes for each of the r * s places."""
-        _, rows, columns = latent_shape
-        return rows * columns * _BOOKS
+    def code_bytes(self, latent_shape: LatentShape) -> int:
+        """Return a byte for each codebook and each of the r * s positions or N tokens."""
+        return vector_count(latent_shape) * len(self._centroids)
 
-    def encode(self, latents: Tensor) -> Tensor:
-        """(B, d, r, s) float -> (B, r * s * 8) uint8."""
-        vectors = latents.permute(0, 2, 3, 1).reshape(-1, latents.shape[1])
-        codes = torch.cat([self._nearest(rows) for rows in torch.split(vectors, _ROWS_AT_ONCE)])
+    def encode_flops(self, latent_shape: LatentShape) -> int:
+        """Return the FLOPs of the rotation and of the products with all centroids."""
+        _, size, _ = self._centroids.shape
+        width = len(self._rotation)
+        flops: int = 2 * width * (width + size)
+        return vector_count(latent_shape) * flops
+
+    def encode(self, latents: Latents) -> Codes:
+        """(B, d, r, s) -> (B, r * s * M) uint8, or (B, N, d) -> (B, N * M)."""
+        vectors = to_vectors(latents)
+        books, inputs, _ = self._scoring.shape
+        codes = np.empty((len(vectors), books), np.uint8)
+        with one_blas_thread():
+            for start in range(0, len(vectors), _ENCODED_ROWS):
+                rotated = vectors[start : start + _ENCODED_ROWS] @ self._rotation.T
+                parts = np.ones((books, len(rotated), inputs), np.float32)  # each with a constant 1 at its end
+                parts[:, :, :-1] = rotated.reshape(len(rotated), books, -1).transpose(1, 0, 2)
+                scores = parts @ self._scoring  # (M, rows, 2^bits)
+                codes[start : start + _ENCODED_ROWS] = scores.argmax(axis=2).T
         return codes.reshape(len(latents), -1)
 
-    def _nearest(self, vectors: Tensor) -> Tensor:
-        """(N, d) -> (N, 8) uint8: the best word of each book."""
-        rotated = (vectors @ self._rotation.T).reshape(len(vectors), _BOOKS, -1).transpose(0, 1)
-        scores = torch.baddbmm(self._bias, rotated, self._words)  # (8, N, 256)
-        if scores.device.type == "cpu":  # NumPy's argmax is ten times as fast as torch's
-            return torch.from_numpy(scores.numpy().argmax(axis=2).astype(np.uint8)).T
-        return scores.argmax(dim=2).to(torch.uint8).T
+    def decode(self, codes: Codes, latent_shape: LatentShape) -> Latents:
+        """(B, r * s * M) uint8 -> (B, d, r, s), channels-last in memory, or (B, N * M) -> (B, N, d)."""
+        books, _, width = self._table.shape
+        rows = codes.reshape(-1, books)
+        vectors = np.empty((len(rows), width), np.float32)
+        looked_up = np.empty((min(len(rows), _DECODED_ROWS), width), np.float32)
+        for start in range(0, len(rows), _DECODED_ROWS):
+            chunk = rows[start : start + _DECODED_ROWS]
+            total = vectors[start : start + _DECODED_ROWS]
+            np.take(self._table[0], chunk[:, 0], axis=0, out=total, mode="clip")  # "clip" writes without a copy
+            for book in range(1, books):
+                total += np.take(self._table[book], chunk[:, book], axis=0, out=looked_up[: len(chunk)], mode="clip")
+        return from_vectors(vectors, latent_shape)
 
-    def decode(self, codes: Tensor, latent_shape: tuple[int, int, int]) -> Tensor:
-        """(B, r * s * 8) uint8 -> (B, d, r, s) float, channels-last in memory."""
-        channels, rows, columns = latent_shape
-        words = codes.reshape(-1, _BOOKS).long() + self._offsets
-        vectors = F.embedding_bag(words, self._table, mode="sum")
-        return vectors.reshape(len(codes), rows, columns, channels).permute(0, 3, 1, 2)
+    def decoder(self, latent_shape: LatentShape) -> nn.Module:
+        """Return the same decoding in torch: one `embedding_bag` over the tables of all codebooks."""
+        from siesta.codecs.decoder import Decoder
+
+        books, size, width = self._table.shape
+        offsets = np.arange(books) * size
+        return Decoder(partial(_decode, latent_shape), table=self._table.reshape(-1, width), offsets=offsets)
+
+
+def _fused_product(first: npt.NDArray[np.float32], second: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Return a matrix product, (m, k) and (k, n) -> (m, n), as fused multiply-adds from the first k to the last.
+
+    This is how torch rounds it, so what was recorded with torch is reproduced bit for bit on every machine.
+    """
+    total = np.zeros((len(first), second.shape[1]), np.float32)
+    for column, row in zip(first.T.astype(np.float64), second.astype(np.float64), strict=True):
+        product = np.multiply.outer(column, row)  # exact, so that the sum is rounded once
+        product += total
+        total[...] = product
+    return total
+
+
+def _decode(latent_shape: LatentShape, codes: Tensor, *, table: Tensor, offsets: Tensor) -> Tensor:
+    """(B, r * s * M) uint8 -> (B, d, r, s) float, channels-last in memory, or (B, N * M) -> (B, N, d)."""
+    from torch.nn import functional as F
+
+    rows_of_table = codes.reshape(-1, len(offsets)).long() + offsets
+    return from_vectors(F.embedding_bag(rows_of_table, table, mode="sum"), latent_shape)

@@ -1,11 +1,11 @@
-"""CUB-200-2011, two hundred kinds of birds."""
+"""CUB-200-2011, two hundred species of birds."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from siesta.data.dataset import Dataset
-from siesta.data.layout import Layout
+from siesta.data.dataset_folder import DatasetFolder
 
 __all__ = ["cub200"]
 
@@ -13,38 +13,44 @@ _EXPECTED = (
     "the official archive (images.txt, image_class_labels.txt, train_test_split.txt, classes.txt, images/) "
     "or train/<class>/*.jpg and test/<class>/*.jpg"
 )
+_IN_TEST, _IN_TRAIN = "0", "1"  # values in train_test_split.txt
 
 
 def cub200(path: Path) -> Dataset:
-    """Reads the official archive, or folders `train` and `test` made of it; a picture's name is the same in both."""
-    layout = Layout("cub200", path, _EXPECTED)
-    if layout.has("CUB_200_2011"):
-        layout = Layout("cub200", path / "CUB_200_2011", _EXPECTED)
-    return _lists(layout) if layout.first_of("images.txt", "train") == "images.txt" else _folders(layout)
+    """Read the official archive, or folders `train` and `test` made of it; names of images are equal in both."""
+    folder = DatasetFolder("cub200", path, _EXPECTED)
+    if folder.exists("CUB_200_2011"):
+        folder = DatasetFolder("cub200", path / "CUB_200_2011", _EXPECTED)
+    if folder.first_existing("images.txt", "train") == "images.txt":
+        return _from_lists(folder)
+    return _from_folders(folder)
 
 
-def _folders(layout: Layout) -> Dataset:
-    train, test = (_without_part(layout.tree(part), part) for part in ("train", "test"))
-    classes = layout.learned_classes(train)
+def _from_folders(folder: DatasetFolder) -> Dataset:
+    train, test = (_without_prefix(folder.class_files(part), part) for part in ("train", "test"))
+    return folder.dataset_of_classes(train, test, ("train", "test"))
+
+
+def _without_prefix(class_files: dict[str, list[str]], part: str) -> dict[str, list[str]]:
+    return {label: [name.removeprefix(f"{part}/") for name in names] for label, names in class_files.items()}
+
+
+def _from_lists(folder: DatasetFolder) -> Dataset:
+    ids = {name: picture_id for picture_id, name in folder.read_pairs("images.txt")}
+    class_of = dict(folder.read_pairs("image_class_labels.txt"))
+    part_of = dict(folder.read_pairs("train_test_split.txt"))
+    class_names = dict(folder.read_pairs("classes.txt"))
+    labels = {class_id: label for label, class_id in enumerate(class_names)}
+    parts: dict[str, tuple[list[str], list[int]]] = {_IN_TEST: ([], []), _IN_TRAIN: ([], [])}
+    for name, picture_id in sorted(ids.items()):
+        if part_of.get(picture_id) not in parts or class_of.get(picture_id) not in labels:
+            raise folder.error(f"the lists in {folder.root} do not give class and part of {name}")
+        part_names, part_labels = parts[part_of[picture_id]]
+        part_names.append(name)
+        part_labels.append(labels[class_of[picture_id]])
     return Dataset(
-        layout.name, classes, layout.split_of(train, classes, "train"), layout.split_of(test, classes, "test")
+        folder.name,
+        tuple(class_names.values()),
+        folder.make_split(*parts[_IN_TRAIN], "images"),
+        folder.make_split(*parts[_IN_TEST], "images"),
     )
-
-
-def _without_part(tree: dict[str, list[str]], part: str) -> dict[str, list[str]]:
-    return {label: [name.removeprefix(f"{part}/") for name in files] for label, files in tree.items()}
-
-
-def _lists(layout: Layout) -> Dataset:
-    names = {name: key for key, name in layout.pairs("images.txt")}
-    numbers, in_train = dict(layout.pairs("image_class_labels.txt")), dict(layout.pairs("train_test_split.txt"))
-    keys, classes = zip(*layout.pairs("classes.txt"), strict=True) if layout.lines("classes.txt") else ((), ())
-    labels = {key: label for label, key in enumerate(keys)}
-    parts: dict[str, tuple[list[str], list[int]]] = {"0": ([], []), "1": ([], [])}
-    for name, key in sorted(names.items()):
-        if in_train.get(key) not in parts or numbers.get(key) not in labels:
-            raise layout.wrong(f"the lists in {layout.root} do not say all about {name}")
-        files, found = parts[in_train[key]]
-        files.append(name)
-        found.append(labels[numbers[key]])
-    return Dataset(layout.name, classes, layout.split(*parts["1"], "images"), layout.split(*parts["0"], "images"))

@@ -1,4 +1,4 @@
-"""Folders of pictures as people have them: `FOLDER/<label>/*`, or just pictures somewhere below."""
+"""Folders of images: `FOLDER/<label>/*`, or images at any depth."""
 
 from __future__ import annotations
 
@@ -6,23 +6,30 @@ from pathlib import Path
 
 from siesta.errors import BadInput
 
-__all__ = ["SUFFIXES", "labelled_files", "picture_files"]
+__all__ = ["SUFFIXES", "has_image_name", "labelled_files", "picture_files"]
 
 SUFFIXES = {".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp"}
 
 
+def has_image_name(file: Path) -> bool:
+    """Whether the name of a file ends as those of images do."""
+    return file.suffix.lower() in SUFFIXES
+
+
 def labelled_files(folder: Path) -> list[tuple[Path, str]]:
-    """Every file of `folder/<label>/` with its label, in sorted order; hidden files are left out."""
-    _check(folder)
+    """Return every file of `folder/<label>/` with its label, sorted, without hidden files."""
+    _check_folder(folder)
     try:
-        found = _labelled(folder)
+        files = _labelled(folder)
     except OSError as error:
         raise BadInput(
             f"{error.filename or folder} cannot be read ({error.strerror}): check its permissions"
         ) from error
-    if not found:
-        raise BadInput(f"{folder} has no pictures: it should look like {folder}/<label>/<picture>.jpg")
-    return found
+    if not files:
+        raise BadInput(
+            f"{folder} has no folders with images, one for each label: it should look like {folder}/<label>/<image>.jpg"
+        )
+    return files
 
 
 def _labelled(folder: Path) -> list[tuple[Path, str]]:
@@ -36,26 +43,26 @@ def _labelled(folder: Path) -> list[tuple[Path, str]]:
 
 
 def picture_files(folder: Path) -> list[Path]:
-    """Every picture file anywhere below `folder`, in sorted order; hidden ones are left out."""
-    _check(folder)
-    found = sorted(
+    """Return every image file at any depth below `folder`, sorted, without hidden ones."""
+    _check_folder(folder)
+    files = sorted(
         file
         for file in folder.rglob("*")
-        if file.suffix.lower() in SUFFIXES and file.is_file() and not _hidden(file.relative_to(folder))
+        if has_image_name(file) and file.is_file() and not _hidden(file.relative_to(folder))
     )
-    if not found:
-        raise BadInput(f"{folder} has no picture files ({', '.join(sorted(SUFFIXES))})")
-    return found
+    if not files:
+        raise BadInput(f"{folder} has no image files ({', '.join(sorted(SUFFIXES))}): give another folder")
+    return files
 
 
 def _hidden(path: Path) -> bool:
     return any(part.startswith(".") for part in path.parts)
 
 
-def _check(folder: Path) -> None:
+def _check_folder(folder: Path) -> None:
     try:
-        found = folder.is_dir()
-    except (OSError, ValueError):  # a name that no disk can hold
-        found = False
-    if not found:
-        raise BadInput(f"{folder} is not a folder: give one that holds pictures")
+        is_folder = folder.is_dir()
+    except (OSError, ValueError):  # not a valid file name
+        is_folder = False
+    if not is_folder:
+        raise BadInput(f"{folder} is not a folder: give one that holds images")

@@ -1,24 +1,23 @@
-"""Folders of classes, as many people have them: `train/` and `test/` or `val/`."""
+"""A folder of classes in the common layout: `train/` and `test/` or `val/`."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from siesta.data.dataset import Dataset
-from siesta.data.layout import Layout
+from siesta.data.dataset_folder import DatasetFolder
 
 __all__ = ["image_folder"]
 
 
 def image_folder(path: Path, *, test: str = "") -> Dataset:
-    """Reads `train/<class>/<picture>` and `test/<class>/<picture>` or `val/<class>/<picture>`.
+    """Read `train/<class>/<image>` and `test/<class>/<image>` or `val/<class>/<image>`.
 
     Args:
-        path: The folder that has them.
-        test: Folder to test on; `test` if there is one and else `val`.
+        path: The folder that contains them.
+        test: Folder to test on; `test` if it exists, otherwise `val`.
     """
-    layout = Layout("image_folder", path, "train/<class>/<picture>.jpg and test/ or val/ of the same shape")
-    train = layout.tree("train")
-    classes = layout.learned_classes(train)
-    asked = layout.tree(layout.first_of(test) if test else layout.first_of("test", "val"))
-    return Dataset(layout.name, classes, layout.split_of(train, classes), layout.split_of(asked, classes))
+    folder = DatasetFolder("image_folder", path, "train/<class>/<image>.jpg and test/ or val/ of the same layout")
+    train_files = folder.class_files("train")
+    test_part = folder.first_existing(test) if test else folder.first_existing("test", "val")
+    return folder.dataset_of_classes(train_files, folder.class_files(test_part))

@@ -1,4 +1,4 @@
-"""ImageNet-1K (ILSVRC-2012), tested on its validation pictures."""
+"""ImageNet-1K (ILSVRC-2012), tested on its validation images."""
 
 from __future__ import annotations
 
@@ -7,61 +7,67 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from siesta.data.dataset import Dataset, Split
-from siesta.data.layout import Layout
+from siesta.data.dataset_folder import DatasetFolder
 
 __all__ = ["imagenet"]
 
 
 def imagenet(path: Path, *, class_order: Path | None = None, val_labels: Path | None = None) -> Dataset:
-    """Reads `train/<wnid>/*.JPEG` and `val/<wnid>/*.JPEG`, or the flat `val/*.JPEG` with a file of labels.
+    """Read `train/<wnid>/*.JPEG` and `val/<wnid>/*.JPEG`, or a flat `val/*.JPEG` with a file of labels.
 
     Args:
-        path: The folder that has `train` and `val`.
-        class_order: A file of all wnids, one a line, in the order in which they come; else they are sorted.
-        val_labels: Labels of a flat `val`. A line is a wnid, for the pictures in sorted order, or a picture and its
-            wnid or its class's index among the sorted wnids. Kaggle's `LOC_val_solution.csv` can be read, too.
+        path: The folder that contains `train` and `val`.
+        class_order: File of all wnids in the order of classes, one in each line; sorted order when None.
+        val_labels: Labels of a flat `val`. A line is a wnid, for the images in sorted order, or an image and its
+            wnid or its class's index among the sorted wnids. Kaggle's `LOC_val_solution.csv` is accepted, too.
     """
-    layout = Layout("imagenet", path, "train/<wnid>/*.JPEG and val/<wnid>/*.JPEG")
-    train = layout.tree("train")
-    wnids = layout.learned_classes(train)
-    classes = _ordered(layout, wnids, class_order) if class_order else wnids
+    folder = DatasetFolder("imagenet", path, "train/<wnid>/*.JPEG and val/<wnid>/*.JPEG")
+    train_files = folder.class_files("train")
+    wnids = folder.training_classes(train_files)
+    classes = _ordered_classes(folder, wnids, class_order) if class_order else wnids
     if val_labels:
-        test = _flat(layout, val_labels, wnids, classes)
-    elif layout.has("val") and layout.files("val"):
-        raise layout.wrong("val/ has no folders: give the file of its labels as the option val_labels")
+        test = _flat_split(folder, val_labels, wnids, classes)
+    elif folder.exists("val") and folder.picture_names("val"):
+        raise folder.error("val/ has no folders: give the file of its labels as the option val_labels")
     else:
-        test = layout.split_of(layout.tree("val"), classes)
-    return Dataset(layout.name, classes, layout.split_of(train, classes), test)
+        test = folder.split_of_classes(folder.class_files("val"), classes)
+    return Dataset(folder.name, classes, folder.split_of_classes(train_files, classes), test)
 
 
-def _ordered(layout: Layout, wnids: Sequence[str], file: Path) -> tuple[str, ...]:
-    order = tuple(layout.lines(file.absolute()))
+def _ordered_classes(folder: DatasetFolder, wnids: Sequence[str], file: Path) -> tuple[str, ...]:
+    order = tuple(folder.read_lines(file.absolute()))
     if len(set(order)) < len(order):
-        raise layout.wrong(f"{file} names a class twice")
+        raise folder.error(f"{file} names a class twice")
     for label in order:
         if label not in set(wnids):
-            raise layout.wrong(f"{file} names {label}, which has no folder in train/")
+            raise folder.error(f"{file} names {label}, which has no folder in train/")
     if len(order) < len(wnids):
-        raise layout.wrong(f"{file} names {len(order)} classes and train/ has {len(wnids)}")
+        raise folder.error(f"{file} names {len(order)} classes and train/ has {len(wnids)}")
     return order
 
 
-def _flat(layout: Layout, file: Path, wnids: Sequence[str], classes: Sequence[str]) -> Split:
+def _flat_split(folder: DatasetFolder, file: Path, wnids: Sequence[str], classes: Sequence[str]) -> Split:
+    names = folder.picture_names(folder.first_existing("val"))
+    label_of = _flat_labels(folder, file, names)
     numbers = {label: number for number, label in enumerate(classes)}
-    names = layout.files(layout.first_of("val"))
-    lines = [re.split(r"[,\s]+", line) for line in layout.lines(file.absolute())]
-    if lines and lines[0][0] == "ImageId":  # the head of Kaggle's table
-        del lines[0]
-    if len(lines) != len(names):
-        raise layout.wrong(f"{file} has {len(lines)} labels and val/ has {len(names)} pictures")
-    if all(len(words) == 1 for words in lines):
-        lines = [[name, *words] for name, words in zip(names, lines, strict=True)]
-    labels = {Path(words[0]).stem: words[1] for words in lines if len(words) > 1}
-    found = []
+    labels = []
     for name in names:
-        label = labels.get(Path(name).stem, "")
-        label = wnids[layout.number(label, len(wnids), str(file))] if label.isdigit() else label
+        label = label_of.get(Path(name).stem, "")
+        if label.isdigit():
+            label = wnids[folder.parse_index(label, len(wnids), str(file))]
         if label not in numbers:
-            raise layout.wrong(f"{file} has no label for {name} that train/ has")
-        found.append(numbers[label])
-    return layout.split(names, found)
+            raise folder.error(f"{file} has no label for {name} that train/ has")
+        labels.append(numbers[label])
+    return folder.make_split(names, labels)
+
+
+def _flat_labels(folder: DatasetFolder, file: Path, names: Sequence[str]) -> dict[str, str]:
+    """Return the label of each image by its name without suffix."""
+    rows = [re.split(r"[,\s]+", line) for line in folder.read_lines(file.absolute())]
+    if rows and rows[0][0] == "ImageId":  # header of Kaggle's table
+        del rows[0]
+    if len(rows) != len(names):
+        raise folder.error(f"{file} has {len(rows)} labels and val/ has {len(names)} images")
+    if all(len(words) == 1 for words in rows):
+        rows = [[name, *words] for name, words in zip(names, rows, strict=True)]
+    return {Path(words[0]).stem: words[1] for words in rows if len(words) > 1}

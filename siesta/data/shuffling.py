@@ -1,4 +1,4 @@
-"""Shuffles that are a seed's for ever."""
+"""Shuffles that are the same for a seed on all machines and versions of NumPy."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ import numpy as np
 import numpy.typing as npt
 
 from siesta.errors import BadInput
+from siesta.rng import Purpose, seed_sequence
 
 __all__ = ["shuffled"]
 
 
-def shuffled(values: npt.NDArray[np.int64], seed: int, *purpose: int) -> npt.NDArray[np.int64]:
-    """The values in a random order that hangs on seed and purpose alone.
+def shuffled(values: npt.NDArray[np.int64], seed: int, purpose: Purpose, *indices: int) -> npt.NDArray[np.int64]:
+    """Return the values in a random order that is determined by seed, purpose and indices.
 
-    NumPy promises the raw bits of a bit generator for all versions and machines, and not what `Generator.shuffle`
-    makes of them. So the bits are keys to sort by.
+    NumPy guarantees the raw output of a bit generator across versions and machines, but not that of
+    `Generator.shuffle`. So the raw output serves as sort keys.
     """
     if seed < 0:
-        raise BadInput(f"a seed is 0 or more, not {seed}")
-    bits = np.random.PCG64(np.random.SeedSequence((seed, *purpose)))
+        raise BadInput(f"a seed must be 0 or more, not {seed}")
+    bits = np.random.PCG64(seed_sequence(seed, purpose, *indices))
     keys = np.asarray(bits.random_raw(len(values)), dtype=np.uint64)
     return values[np.argsort(keys, kind="stable")]

@@ -1,4 +1,4 @@
-"""The order in which a dataset's training pictures come."""
+"""The training images of a data set in the order in which a learner gets them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CHUNK = 10_000
 
 
 class Sample(NamedTuple):
-    """All that a learner is told: no task, no step."""
+    """What a learner gets: neither task nor step."""
 
     id: str
     picture: Picture
@@ -30,7 +30,7 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """Training pictures in the order in which they come, each at most once.
+    """Training images in an order, each at most once.
 
     >>> from siesta.data import from_arrays, make_stream
     >>> pixels, numbers = np.zeros((4, 8, 8, 3), np.uint8), np.array([0, 1, 1, 0])
@@ -40,9 +40,9 @@ class Stream:
     ((2, 4), ['cat', 'cat', 'dog', 'dog'])
 
     Attributes:
-        dataset: Whose pictures they are.
-        indices: Into its `train`, (N,).
-        ends: Where steps end: there it is tested and slept. The last is N.
+        dataset: The data set.
+        indices: Indices of its training images, (N,).
+        ends: Ends of the steps, after which the learner sleeps and is tested; the last is N.
         base: Whether the first step is the base step.
     """
 
@@ -52,21 +52,21 @@ class Stream:
     base: bool = False
 
     def __post_init__(self) -> None:
-        rising = all(start < end for start, end in pairwise((0, *self.ends)))
-        if not (self.ends and rising and self.ends[-1] == len(self.indices)):
-            raise BadInput(f"a stream's steps must have samples and end with its last, not {self.ends[:5]}")
+        increasing = all(start < end for start, end in pairwise((0, *self.ends)))
+        if not (self.ends and increasing and self.ends[-1] == len(self.indices)):
+            raise BadInput(f"the ends of steps must increase up to the number of samples, not {self.ends[:5]}")
 
     @classmethod
-    def of_steps(cls, dataset: Dataset, steps: Iterable[npt.NDArray[np.int64]], base: bool = False) -> Stream:
-        """A stream of these steps; those without samples are left out."""
-        kept = [step for step in steps if len(step)]
-        if not kept:
-            raise BadInput(f"there is nothing to learn in {dataset.name}: no training pictures are left")
-        ends = np.cumsum([len(step) for step in kept])
-        return cls(dataset, np.concatenate(kept), tuple(int(end) for end in ends), base)
+    def from_steps(cls, dataset: Dataset, steps: Iterable[npt.NDArray[np.int64]], base: bool = False) -> Stream:
+        """Return a stream of these steps, without empty ones."""
+        nonempty = [step for step in steps if len(step)]
+        if not nonempty:
+            raise BadInput(f"the stream has no training images of {dataset.name}: choose other options")
+        ends = np.cumsum([len(step) for step in nonempty])
+        return cls(dataset, np.concatenate(nonempty), tuple(int(end) for end in ends), base)
 
     def steps(self) -> Iterator[npt.NDArray[np.int64]]:
-        """Indices of one step after the other."""
+        """Yield the indices of each step."""
         for start, end in pairwise((0, *self.ends)):
             yield self.indices[start:end]
 
@@ -80,7 +80,7 @@ class Stream:
 
     @cached_property
     def hash(self) -> str:
-        """SHA-256 over names and labels in their order, and the ends of steps; the same on every machine."""
+        """SHA-256 over names and labels in order and the ends of steps, the same on all machines."""
         train, classes = self.dataset.train, self.dataset.classes
         digest = hashlib.sha256()
         for start in range(0, len(self.indices), _CHUNK):

@@ -1,4 +1,4 @@
-"""Tiny-ImageNet: 200 classes of ImageNet at 64 pixels, tested on its validation pictures."""
+"""Tiny-ImageNet: 200 classes of ImageNet at 64 pixels, tested on its validation images."""
 
 from __future__ import annotations
 
@@ -7,43 +7,44 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from siesta.data.dataset import Dataset, Split
-from siesta.data.layout import Layout
+from siesta.data.dataset_folder import DatasetFolder
 
 __all__ = ["tiny_imagenet"]
 
 _EXPECTED = "train/<wnid>/images/*.JPEG, val/images/*.JPEG and val/val_annotations.txt"
+_FOLDER = "tiny-imagenet-200"
 
 
 def tiny_imagenet(path: Path, *, words: bool = False) -> Dataset:
-    """Reads `train/<wnid>/images/*.JPEG`, `val/images/*.JPEG` and `val/val_annotations.txt`.
+    """Read `train/<wnid>/images/*.JPEG`, `val/images/*.JPEG` and `val/val_annotations.txt`.
 
     Args:
-        path: That folder, or the one that `tiny-imagenet-200` lies in.
-        words: Classes are called by the first word that `words.txt` has for them, and not by their wnid.
+        path: That folder, or the folder that contains `tiny-imagenet-200`.
+        words: Name classes by their first word in `words.txt` instead of their wnid.
     """
-    layout = Layout("tiny_imagenet", path, _EXPECTED)
-    if layout.has("tiny-imagenet-200"):
-        layout = Layout("tiny_imagenet", path / "tiny-imagenet-200", _EXPECTED)
-    train = layout.tree("train", "images")
-    wnids = layout.learned_classes(train)
-    classes = _words(layout, wnids) if words else wnids
-    return Dataset(layout.name, classes, layout.split_of(train, wnids), _annotated(layout, wnids))
+    folder = DatasetFolder("tiny_imagenet", path, _EXPECTED)
+    if folder.exists(_FOLDER):
+        folder = DatasetFolder("tiny_imagenet", path / _FOLDER, _EXPECTED)
+    train_files = folder.class_files("train", "images")
+    wnids = folder.training_classes(train_files)
+    classes = _class_words(folder, wnids) if words else wnids
+    return Dataset(folder.name, classes, folder.split_of_classes(train_files, wnids), _val_split(folder, wnids))
 
 
-def _annotated(layout: Layout, wnids: Sequence[str]) -> Split:
-    """Lines of a picture, its wnid and a box, with tabs between them."""
+def _val_split(folder: DatasetFolder, wnids: Sequence[str]) -> Split:
+    """Read the annotations: lines of an image, its wnid and a box, separated by tabs."""
     numbers = {wnid: number for number, wnid in enumerate(wnids)}
-    rows = sorted(line.split("\t")[:2] for line in layout.lines("val/val_annotations.txt"))
+    rows = sorted(line.split("\t")[:2] for line in folder.read_lines("val/val_annotations.txt"))
     for row in rows:
         if len(row) < 2 or row[1] not in numbers:
-            raise layout.wrong(f"val/val_annotations.txt has no class of train/ in its line '{' '.join(row)[:80]}'")
-    return layout.split([f"val/images/{name}" for name, _ in rows], [numbers[wnid] for _, wnid in rows])
+            raise folder.error(f"val/val_annotations.txt has no class of train/ in its line '{' '.join(row)[:80]}'")
+    return folder.make_split([f"val/images/{name}" for name, _ in rows], [numbers[wnid] for _, wnid in rows])
 
 
-def _words(layout: Layout, wnids: Sequence[str]) -> tuple[str, ...]:
+def _class_words(folder: DatasetFolder, wnids: Sequence[str]) -> tuple[str, ...]:
     """`n01443537<tab>goldfish, Carassius auratus` -> `goldfish`; with the wnid where two classes share a word."""
-    lines = (line.partition("\t") for line in layout.lines("words.txt"))
-    known = {wnid: text.split(",")[0].strip() for wnid, _, text in lines}
-    chosen = [known.get(wnid) or wnid for wnid in wnids]
-    uses = Counter(chosen)
-    return tuple(word if uses[word] == 1 else f"{word} ({wnid})" for word, wnid in zip(chosen, wnids, strict=True))
+    lines = (line.partition("\t") for line in folder.read_lines("words.txt"))
+    first_words = {wnid: text.split(",")[0].strip() for wnid, _, text in lines}
+    words = [first_words.get(wnid) or wnid for wnid in wnids]
+    uses = Counter(words)
+    return tuple(word if uses[word] == 1 else f"{word} ({wnid})" for word, wnid in zip(words, wnids, strict=True))

@@ -1,8 +1,9 @@
-"""A config as it is written: TOML, over another file where it says so, with keys set besides."""
+"""TOML files of configs: inheritance by `extends`, key names of version 0.1, and `--set key=value`."""
 
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,57 +12,91 @@ from siesta.errors import BadInput
 __all__ = ["read_values", "set_key"]
 
 _MERGED = ("data", "network", "base")
-_NOT_INHERITED = ("shows", "published", "later")  # what one file is for
+_NOT_INHERITED = ("shows", "published")
+_NEW_NAMES = {"rate": "lr", "final_rate": "final_lr"}
+"""Key names of version 0.1, in `base` and in the tables of methods."""
 
 
 def read_values(path: Path) -> dict[str, Any]:
-    """What a file says, over what the file says that it extends.
+    """Read a file and the files that it extends.
 
-    `extends` names a file beside it. Of `data`, `network` and `base` single keys take the other's place; anything
-    else, such as all of its methods, does so as a whole. What it is compared with (`shows`, `published`, `later`) is
-    not taken over. Files may extend one another in a chain.
+    `extends` names another file, relative to this one. Keys of `data`, `network` and `base` override those of the other
+    file one by one; any other key, such as the table of methods, replaces the other's as a whole. `shows` and
+    `published` are not inherited. Files may extend one another in a chain.
     """
-    return _over(path, ())
+    return _read_chain(path, ())
 
 
-def _over(path: Path, later: tuple[Path, ...]) -> dict[str, Any]:
-    if path in later:
+def _read_chain(path: Path, extended_by: tuple[Path, ...]) -> dict[str, Any]:
+    if path in extended_by:
         raise BadInput(f"{path} extends itself: name another file")
-    values = _read(path)
-    other = values.pop("extends", None)
-    if other is None:
+    values = _read_file(path)
+    parent_name = values.pop("extends", None)
+    if parent_name is None:
         return values
-    if not isinstance(other, str):
-        raise BadInput(f"{path}: extends is the name of a file, not {other!r}")
-    below = _over(path.parent / other, (*later, path))
+    if not isinstance(parent_name, str):
+        raise BadInput(f"{path}: extends must be the name of a file, not {parent_name!r}")
+    parent = _read_chain(path.parent / parent_name, (*extended_by, path))
     for name in _MERGED:
-        if isinstance(values.get(name), dict) and isinstance(below.get(name), dict):
-            values[name] = below[name] | values[name]
-    return {name: value for name, value in below.items() if name not in _NOT_INHERITED} | values
+        if isinstance(values.get(name), dict) and isinstance(parent.get(name), dict):
+            values[name] = parent[name] | values[name]
+    return {name: value for name, value in parent.items() if name not in _NOT_INHERITED} | values
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read_file(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text("utf-8"))
+        values = tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:
-        raise BadInput(f"there is no config at {path}") from None
+        raise BadInput(f"there is no config at {path}: check the path") from None
     except OSError as error:
-        raise BadInput(f"{path} cannot be read ({error.strerror})") from error
-    except ValueError as error:  # not TOML, or not text
-        raise BadInput(f"{path} is not TOML: {str(error).splitlines()[0]}") from error
+        raise BadInput(f"{path} cannot be read ({error.strerror}): give a readable TOML file") from error
+    except (ValueError, RecursionError) as error:  # not TOML, or not UTF-8, or nested too deeply
+        raise BadInput(f"{path} is not TOML ({str(error).splitlines()[0]}): correct it") from error
+    try:
+        _rename_old_keys(values)
+    except BadInput as error:
+        raise BadInput(f"{path}: {error}") from None
+    return values
+
+
+def _rename_old_keys(values: dict[str, Any]) -> None:
+    """Give keys of version 0.1 their new names, in place; refuse a table that has both."""
+    for table in _renamed_tables(values):
+        for old, new in _NEW_NAMES.items():
+            if old in table and new in table:
+                raise BadInput(f"'{old}' is the old name of '{new}': remove one of them")
+            if old in table:
+                table[new] = table.pop(old)
+
+
+def _renamed_tables(values: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the tables that may have old keys: `base`, each method and its own `base`."""
+    methods = values.get("methods")
+    entries = list(methods.values()) if isinstance(methods, dict) else []
+    nested = [entry.get("base") for entry in entries if isinstance(entry, dict)]
+    for table in (values.get("base"), *entries, *nested):
+        if isinstance(table, dict):
+            yield table
 
 
 def set_key(values: dict[str, Any], change: str) -> None:
-    """Carries out one `a.b.c=value`; the value is TOML, or else taken as text."""
+    """Apply one change `a.b.c=value` in place; the value is parsed as TOML, or taken as text if it is not TOML."""
     key, equals, text = change.partition("=")
     if not (equals and key):
-        raise BadInput(f"'{change}' sets nothing: write it like data.image_size=128")
+        raise BadInput(f"'{change}' is not a change: write it like data.image_size=128")
     *tables, last = key.split(".")
+    table = values
     for name in tables:
-        values = values.setdefault(name, {})
-        if not isinstance(values, dict):
+        table = table.setdefault(name, {})
+        if not isinstance(table, dict):
             raise BadInput(f"'{change}' cannot be set: {name} is a value, not a table")
+    if tables and tables[0] in ("base", "methods"):
+        last = _NEW_NAMES.get(last, last)
     try:
-        values[last] = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        values[last] = text
+        table[last] = tomllib.loads(f"value = {text}")["value"]
+    except (tomllib.TOMLDecodeError, RecursionError):
+        table[last] = text
+    try:
+        _rename_old_keys(values)  # the value itself may be a table with old keys
+    except BadInput as error:
+        raise BadInput(f"'{change}' cannot be set: {error}") from None

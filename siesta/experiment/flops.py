@@ -1,9 +1,9 @@
-"""The achieved rate of a method, and what it would cost on more data.
+"""Achieved GFLOPS of a method, and an extrapolation of its costs to streams of another length.
 
-The forecast assumes that a sample costs the same whenever it comes (no larger head, no slower disk), that a sleep
-spends the same m updates however much is stored (true of policies that look at ids and classes; one that embeds its
-whole memory grows with it), that sleeps come every so many samples and once more at the end, and that seconds grow as
-FLOPs do. Base initialisation and inference are left out, as in the paper.
+The extrapolation assumes that the cost per sample is constant (no larger head, no slower disk); that each sleep takes
+the same m updates however much is stored (true of policies that only look at ids and classes; the cost of a policy that
+embeds the whole memory grows with it); that the method sleeps after a fixed number of samples and once more at the end;
+and that seconds are proportional to FLOPs. Base initialisation and inference are excluded, as in the paper.
 """
 
 from __future__ import annotations
@@ -14,35 +14,35 @@ from dataclasses import dataclass
 from siesta.contracts import Resources
 from siesta.errors import BadInput
 
-__all__ = ["Forecast", "achieved_rate", "extrapolate"]
+__all__ = ["Forecast", "achieved_gflops", "extrapolate"]
 
-_LEARNING = ("wake", "sleep")
+_LEARNING_PHASES = ("wake", "sleep")
 
 
-def achieved_rate(resources: Resources) -> float | None:
-    """GFLOPS: FLOPs of continual learning by its seconds, in 10^9 a second; None before anything was learned.
+def achieved_gflops(resources: Resources) -> float | None:
+    """Return FLOPs of continual learning per second, in 10^9; None if no time was spent.
 
-    The higher the better only between methods that do the same work: it says how well a machine is used, and a method
-    that wastes FLOPs quickly has a high rate too.
+    Higher is better only between methods that do the same work: the figure says how well the machine is used, and a
+    method that wastes FLOPs quickly has a high one too.
     """
-    seconds = _learning(resources.seconds)
-    return _learning(resources.flops) / seconds / 1e9 if seconds > 0 else None
+    seconds = _learning_total(resources.seconds)
+    return _learning_total(resources.flops) / seconds / 1e9 if seconds > 0 else None
 
 
-def _learning(by_phase: Mapping[str, float]) -> float:
-    return sum(by_phase.get(phase, 0.0) for phase in _LEARNING)
+def _learning_total(by_phase: Mapping[str, float]) -> float:
+    return sum(by_phase.get(phase, 0.0) for phase in _LEARNING_PHASES)
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a stream of some length would cost.
+    """Costs of a stream of a given length.
 
     Attributes:
-        samples: Its length.
-        sleeps: How many sleeps it holds.
+        samples: Length of the stream.
+        sleeps: Number of sleeps.
         updates: U.
-        flops: Wake and sleep together.
-        seconds: Wake and sleep together.
+        flops: FLOPs of wake and sleep together.
+        seconds: Seconds of wake and sleep together.
     """
 
     samples: int
@@ -53,14 +53,14 @@ class Forecast:
 
 
 def extrapolate(resources: Resources, samples: int, to: int, every: int | None = None) -> Forecast:
-    """The costs of a stream of `to` samples, from those of one of `samples`.
+    """Return the costs of a stream of `to` samples, given those of a stream of `samples`.
 
     Args:
-        resources: What the measured stream cost, base initialisation not counted.
+        resources: Costs of the measured stream, without base initialisation.
         samples: Length of the measured stream.
-        to: Length of the stream to come; it may be shorter.
-        every: Samples from one sleep to the next, for a method that sleeps; its updates are those of its sleeps. None
-            for a method that rehearses with each sample: all that it costs grows with the stream.
+        to: Length of the other stream; it may be shorter.
+        every: Samples between two sleeps, for a method that sleeps; all its updates are taken to be made asleep. None
+            for a method that rehearses with each sample: all its costs grow with the stream.
 
     Example:
         >>> spent = Resources(20, 0, {}, {"wake": 100.0, "sleep": 60.0}, {"wake": 5.0, "sleep": 2.0})
@@ -70,14 +70,20 @@ def extrapolate(resources: Resources, samples: int, to: int, every: int | None =
         210.0
     """
     if samples < 1 or to < 1 or (every is not None and every < 1):
-        raise BadInput("a stream and a day between two sleeps have at least one sample: give numbers above zero")
+        raise BadInput(
+            f"lengths of streams and the samples between two sleeps must be at least one sample, "
+            f"not {samples}, {to} and {every}: give numbers above zero"
+        )
     if every is None:
         share = to / samples
-        spent = _learning(resources.flops), _learning(resources.seconds)
-        return Forecast(to, 0, share * resources.updates, share * spent[0], share * spent[1])
+        flops = share * _learning_total(resources.flops)
+        return Forecast(to, 0, share * resources.updates, flops, share * _learning_total(resources.seconds))
     sleeps = -(-to // every)
-    awake, asleep = to / samples, sleeps / -(-samples // every)
-    flops, seconds = (
-        awake * some.get("wake", 0.0) + asleep * some.get("sleep", 0.0) for some in (resources.flops, resources.seconds)
-    )
-    return Forecast(to, sleeps, asleep * resources.updates, flops, seconds)
+    wake_factor = to / samples
+    sleep_factor = sleeps / -(-samples // every)
+
+    def scaled(by_phase: Mapping[str, float]) -> float:
+        return wake_factor * by_phase.get("wake", 0.0) + sleep_factor * by_phase.get("sleep", 0.0)
+
+    updates = sleep_factor * resources.updates
+    return Forecast(to, sleeps, updates, scaled(resources.flops), scaled(resources.seconds))

@@ -1,12 +1,13 @@
-"""The folder of one run: rows, predictions and checkpoints, so that it can be killed at any moment and go on.
+"""The folder of one run: rows, predictions and checkpoints, so that a run can be killed at any moment and resumed.
 
-A checkpoint is a copy of the method's folder, made after a step and renamed into place when it is whole. Rows of
-steps that no checkpoint covers are dropped on resuming: those steps are run again.
+A checkpoint is a copy of the method's folder, made after a step and renamed into place when it is complete. On
+resuming, the rows of steps that no checkpoint covers are dropped, and these steps are run again.
 """
 
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
 import shutil
@@ -20,114 +21,128 @@ import numpy as np
 import numpy.typing as npt
 
 from siesta.errors import BadInput, Damaged
-from siesta.store.files import disk_errors
+from siesta.files import disk_errors, replace_file, replace_folder
 
-__all__ = ["RunFolder", "read_predictions", "read_rows", "remedy"]
+__all__ = ["Row", "RunFolder", "read_predictions", "read_rows", "remedy"]
 
 Row = dict[str, Any]
-Predictions = Mapping[str, npt.NDArray[np.int32]]
+"""A row of results, one line of `rows.jsonl`."""
 
-_NOTHING_DONE = -1
+_NO_STEP = -1
 
 
 class RunFolder:
-    """What is on disk of one run; `identity` is the hash of all that its results depend on."""
+    """The files of one run.
+
+    Attributes:
+        path: The folder.
+        last_step: The last step with a checkpoint, -1 without any.
+    """
 
     def __init__(self, path: Path, identity: str) -> None:
-        self.path, self._identity = path, identity
-        self._check()
+        """Open the folder of a run, which need not exist.
+
+        Args:
+            path: The folder.
+            identity: Hash of everything that the run's results depend on.
+
+        Raises:
+            BadInput: The folder belongs to a run with another identity.
+        """
+        self.path = path
+        self._identity = identity
+        self._check_identity()
         self.last_step = self._last_checkpoint()
 
-    def _check(self) -> None:
-        """Refuses the folder of another run."""
+    def _check_identity(self) -> None:
         file = self.path / "identity"
         if file.exists() and file.read_text("utf-8", errors="replace") != self._identity:
             raise BadInput(
-                f"{self.path} holds this run under another config: give another --out, or remove it to run it anew"
+                f"{self.path} holds this run with another config: give another --out, or remove it to run it again"
             )
 
     @property
     def done(self) -> bool:
-        """True once all of its steps are."""
+        """Whether all steps of the run are complete."""
         return (self.path / "done").exists()
 
     @property
     def work(self) -> Path:
-        """Where the method lives while it runs."""
+        """The method's folder while it runs."""
         return self.path / "work"
 
     def _last_checkpoint(self) -> int:
         numbers = [folder.name.removeprefix("checkpoint-") for folder in self.path.glob("checkpoint-*")]
-        return max((int(number) for number in numbers if number.isdecimal()), default=_NOTHING_DONE)
+        return max((int(number) for number in numbers if number.isdecimal()), default=_NO_STEP)
 
-    def begin(self, start: Path) -> None:
-        """Lays out the method's folder as of the last checkpoint, or from `start`; forgets what came after it."""
-        source = start if self.last_step == _NOTHING_DONE else self.path / f"checkpoint-{self.last_step}"
-        kept = self._finished_rows()
+    def begin(self, initial_state: Path) -> None:
+        """Restore the method's folder from the last checkpoint, or else from `initial_state`, and drop later rows."""
+        source = initial_state if self.last_step == _NO_STEP else self.path / f"checkpoint-{self.last_step}"
+        rows = self._checkpointed_rows()
         with disk_errors(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
-            _write(self.path / "identity", self._identity)
+            replace_file(self.path / "identity", self._identity)
             _copy(source, self.work)
-            _write(self.path / "rows.jsonl", "".join(_line(row) for row in kept))
+            replace_file(self.path / "rows.jsonl", "".join(_line(row) for row in rows))
 
-    def _finished_rows(self) -> list[Row]:
-        """The rows of all steps up to the checkpoint; none may be missing."""
+    def _checkpointed_rows(self) -> list[Row]:
+        """Return the rows of all steps up to the last checkpoint; raise `Damaged` if one is missing."""
         file = self.path / "rows.jsonl"
         try:
-            kept = [row for row in read_rows(self.path) if row["step"] <= self.last_step]
-            lost = set(range(self.last_step + 1)) - {row["step"] for row in kept if row["phase"] == "after"}
+            rows = [row for row in read_rows(self.path) if row["step"] <= self.last_step]
+            missing = set(range(self.last_step + 1)) - {row["step"] for row in rows if row["phase"] == "after"}
         except (KeyError, TypeError) as error:
-            raise Damaged(f"{file} is damaged: remove {self.path} to run it anew") from error
-        if lost:
-            raise Damaged(f"{file} has lost step {min(lost)}: remove {self.path} to run it anew")
-        return kept
+            raise Damaged(f"{file} is damaged: remove {self.path} to run it again") from error
+        if missing:
+            raise Damaged(f"{file} lacks the rows of step {min(missing)}: remove {self.path} to run it again")
+        return rows
 
-    def add(self, row: Row, predictions: Predictions) -> None:
-        """Keeps a row and the predictions that it sums up."""
+    def add(self, row: Row, predictions: Mapping[str, npt.NDArray[np.int32]]) -> None:
+        """Append a row and store the predictions that it summarises."""
+        line = _line(row)  # before anything is written
         with disk_errors(self.path):
-            self._add(row, predictions)
+            self._store_predictions(row, predictions)
+            with (self.path / "rows.jsonl").open("a", encoding="utf-8") as file:
+                file.write(line)
+                file.flush()
+                os.fsync(file.fileno())
 
-    def _add(self, row: Row, predictions: Predictions) -> None:
+    def _store_predictions(self, row: Row, predictions: Mapping[str, npt.NDArray[np.int32]]) -> None:
         file = self.path / "predictions" / f"{row['step']:02d}-{row['phase']}.npz"
         file.parent.mkdir(parents=True, exist_ok=True)
-        partial = file.with_suffix(".partial")
-        with partial.open("wb") as opened:
-            np.savez_compressed(opened, allow_pickle=False, **predictions)
-        partial.rename(file)
-        with (self.path / "rows.jsonl").open("a", encoding="utf-8") as opened:
-            opened.write(_line(row))
-            opened.flush()
-            os.fsync(opened.fileno())
+        content = io.BytesIO()
+        np.savez_compressed(content, allow_pickle=False, **predictions)
+        replace_file(file, content.getvalue())
 
     def checkpoint(self, step: int) -> None:
-        """Keeps the method as it is after `step`; its folder must hold all of it."""
+        """Copy the method's folder as the checkpoint after `step`; the method must have saved its state to it."""
         with disk_errors(self.path):
             _copy(self.work, self.path / f"checkpoint-{step}")
-        if self.last_step != _NOTHING_DONE:
+        if self.last_step != _NO_STEP:
             shutil.rmtree(self.path / f"checkpoint-{self.last_step}")
         self.last_step = step
 
     def finish(self) -> None:
-        """All steps are done: weights and memory go, rows and predictions stay."""
+        """Mark the run as done; rows and predictions stay, weights and stored samples are removed."""
         with disk_errors(self.path):
-            _write(self.path / "done", "")
+            replace_file(self.path / "done", "")
         for folder in (self.work, *self.path.glob("checkpoint-*")):
             shutil.rmtree(folder, ignore_errors=True)
 
     def rows(self) -> list[Row]:
-        """The rows so far."""
+        """Return the rows stored so far."""
         return read_rows(self.path)
 
 
 def remedy(path: Path) -> str:
-    """What to do about a run that is damaged: it is made again, or if it is an archive, brought back."""
+    """Return what to do about a damaged run: run it again, or restore it if it is an archive."""
     if (path / "identity").exists() or (path / "predictions").exists():
-        return f"remove {path} to run it anew"
-    return "restore it from your copy, or archive the run anew"
+        return f"remove {path} to run it again"
+    return "restore it from a copy, or archive the run again"
 
 
 def read_rows(path: Path) -> list[Row]:
-    """The rows of a run's folder; a last line that was cut off by a crash is left out."""
+    """Return the rows of a run's folder without a last line that a crash cut off."""
     file = path / "rows.jsonl"
     try:
         lines = file.read_text("utf-8").splitlines(keepends=True) if file.exists() else []
@@ -137,7 +152,14 @@ def read_rows(path: Path) -> list[Row]:
 
 
 def read_predictions(path: Path, step: int, phase: str) -> dict[str, npt.NDArray[np.int32]]:
-    """The predictions behind a row: test samples (N,), their classes (N,), the best five (N, 5), -1 where fewer."""
+    """Return the predictions behind a row.
+
+    Returns:
+        samples: Indices of test samples, (N,).
+        truth: Their classes, (N,).
+        top: The best five classes of each, (N, 5), -1 where there are fewer.
+        new_classes: Classes first seen in the step.
+    """
     file = path / "predictions" / f"{step:02d}-{phase}.npz"
     try:
         with file.open("rb") as opened, np.load(opened, allow_pickle=False) as arrays:
@@ -153,22 +175,10 @@ def _line(row: Row) -> str:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copies a folder, whole or not at all, in place of what was there."""
-    partial = target.with_name(f".{target.name}.partial")
-    for leftover in (partial, target):
-        shutil.rmtree(leftover, ignore_errors=True)
+    """Replace `target` by a copy of `source`, completely or not at all."""
     try:
-        shutil.copytree(source, partial, ignore=shutil.ignore_patterns("*-shm", "lock"))
-    except shutil.Error as error:  # a list of all that went wrong, as text
+        with replace_folder(target) as partial:
+            shutil.copytree(source, partial, ignore=shutil.ignore_patterns("*-shm", "lock"), dirs_exist_ok=True)
+    except shutil.Error as error:  # holds a list of all errors, as text
         full = f"[Errno {errno.ENOSPC}]" in str(error)
         raise OSError(errno.ENOSPC if full else errno.EIO, "a copy failed") from error
-    partial.rename(target)
-
-
-def _write(path: Path, text: str) -> None:
-    partial = path.with_name(f".{path.name}.partial")
-    with partial.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.rename(path)

@@ -1,4 +1,4 @@
-"""Experience replay (Chaudhry et al. 2019), sample by sample as in the paper: pictures, and the whole network."""
+"""Experience replay (Chaudhry et al. 2019), sample by sample as in the paper: stored images, the whole network."""
 
 from __future__ import annotations
 
@@ -8,44 +8,44 @@ import numpy as np
 import torch
 from pydantic import Field
 
-from siesta.batch import Batch
 from siesta.contracts import Codes
 from siesta.methods.crops import random_crop, random_flip
-from siesta.methods.online import Online
+from siesta.methods.online import OnlineMethod
 from siesta.methods.settings import OnlineSettings
+from siesta.sleep.batch import Batch
 
 __all__ = ["ER", "ERSettings"]
 
-_SMALLEST = 0.08  # share of a picture that a crop keeps at least, as is usual
+_MIN_AREA = 0.08  # of a random resized crop, the usual value
 
 
 class ERSettings(OnlineSettings):
-    """The paper's values for ImageNet; the rate is fixed.
+    """The paper's values for ImageNet; the learning rate is fixed.
 
     Attributes:
-        rehearsals: r, old pictures a step.
-        augment: Whether pictures are cropped and flipped at random.
+        rehearsals: r, stored images in each step.
+        augment: Whether images are cropped and flipped at random.
     """
 
     rehearsals: int = Field(default=9, ge=0)
     augment: bool = False
 
-    def planned_batch(self) -> int:
-        """The new sample and r old ones."""
+    def planned_batch_size(self) -> int:
+        """Return 1 + r: the new sample and the rehearsed ones."""
         return 1 + self.rehearsals
 
 
-class ER(Online[ERSettings]):
-    """One step of all layers on the new picture and r distinct ones of the buffer, all of them alike likely."""
+class ER(OnlineMethod[ERSettings]):
+    """One step of all layers on the new image and r distinct stored ones, drawn uniformly."""
 
     codec: ClassVar[str] = "raw"
     Settings = ERSettings
 
     def batch(self, code: Codes, row: int, rng: np.random.Generator) -> Batch:
-        """The new picture first, then the rehearsed ones."""
-        codes, rows = self.recall(self.settings.rehearsals, rng)
-        pictures = self.decode(np.concatenate([code, codes]))
+        """Return a batch of the new image, followed by the rehearsed ones."""
+        codes, rows = self.draw_stored(self.settings.rehearsals, rng)
+        images = self.decode(np.concatenate([code, codes]))
         if self.settings.augment:
-            pictures = random_flip(random_crop(pictures, rng, _SMALLEST), rng)
+            images = random_flip(random_crop(images, rng, _MIN_AREA), rng)
         all_rows = torch.from_numpy(np.append(row, rows))
-        return Batch(pictures, all_rows, all_rows)
+        return Batch(images, all_rows, all_rows)

@@ -1,4 +1,4 @@
-"""The network while it learns online: top and output, one SGD step at a time."""
+"""Top and output layer of a method that learns online, one SGD step at a time."""
 
 from __future__ import annotations
 
@@ -10,33 +10,38 @@ import torch
 from torch import Tensor, nn
 
 from siesta.backbones.frozen_norm import with_frozen_norms
-from siesta.batch import Batch
+from siesta.backbones.layers import channels_last
 from siesta.contracts import Backbone
 from siesta.errors import BadInput
 from siesta.head import Head
 from siesta.methods.settings import OnlineSettings
-from siesta.sleep import CosineOutput, SleepSettings, layer_groups, train_step
+from siesta.rng import Purpose, generator
+from siesta.sleep.batch import Batch
+from siesta.sleep.cosine_output import CosineOutput
+from siesta.sleep.loop import train_step
+from siesta.sleep.objective import Loss, cross_entropy
+from siesta.sleep.optimizers import layer_groups
+from siesta.sleep.settings import SleepSettings
 
 __all__ = ["OnlineNetwork"]
 
-_ROW = 11  # purpose number of the random stream that new rows come from
-
 
 class OnlineNetwork:
-    """Top and cosine output with the optimiser's memory, as SIESTA trains them asleep: same layers, same loss.
+    """Top, cosine output and optimiser state; the layers and the loss are those of SIESTA's sleep.
 
     The top is channels-last in memory and its batch-norm statistics are frozen. The output has a row for each class;
-    that of a new class starts as a random direction of length one, drawn by (seed, row). (The published methods know
-    the number of classes beforehand and have all rows, random, from the start.) 1 / temperature is learned too.
+    that of a new class is a random unit vector, drawn from (seed, row). (The published methods know the number of
+    classes beforehand and create all random rows at the start.) 1 / temperature is learned too.
     """
 
     def __init__(self, backbone: Backbone, head: Head, settings: OnlineSettings, seed: int) -> None:
-        """Starts from a backbone's top and a head's vectors; both are left as they are."""
+        """Copy the top of a backbone and the class vectors of a head; neither is changed later."""
         decay = backbone.defaults.layer_decay if settings.layer_decay is None else settings.layer_decay
-        self._dropout, self._seed = backbone.defaults.dropout, seed
-        self._plain = copy.deepcopy(backbone.top).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self._dropout = backbone.defaults.dropout
+        self._seed = seed
+        self._plain = channels_last(copy.deepcopy(backbone.top))
         self._plain.eval()
-        self._top = with_frozen_norms(self._plain)  # around the same parameters
+        self._top = with_frozen_norms(self._plain)  # shares its parameters
         self._output = CosineOutput(head, torch.device("cpu"))
         layers = layer_groups(self._top, self._output, SleepSettings(1.0, decay, self._dropout))
         self._optimizer = torch.optim.SGD(
@@ -47,18 +52,18 @@ class OnlineNetwork:
     def __len__(self) -> int:
         return len(self._output.vectors)
 
-    def step(self, batch: Batch, rate: float, rng: np.random.Generator) -> None:
-        """One SGD step on a batch, the output at `rate` and each layer below it at its share of that."""
+    def step(self, batch: Batch, lr: float, rng: np.random.Generator, loss: Loss = cross_entropy) -> None:
+        """Take one SGD step on a batch with learning rate `lr` for the output, decayed for each layer below."""
         for group in self._optimizer.param_groups:
-            group["lr"] = group["rate"] * rate
+            group["lr"] = group["max_lr"] * lr
         noise = torch.Generator().manual_seed(int(rng.integers(2**63)))
-        loss, _ = train_step(self._top, self._output, self._optimizer, batch, self._dropout, noise)
-        if not math.isfinite(loss):
-            raise BadInput(f"learning diverged at a rate of {rate:g}: use a lower one")
+        mean_loss, _ = train_step(self._top, self._output, self._optimizer, batch, self._dropout, noise, loss)
+        if not math.isfinite(mean_loss):
+            raise BadInput(f"training diverged at a learning rate of {lr:g}: use a lower one")
 
-    def grow(self) -> None:
-        """A row for one class more."""
-        row = np.random.default_rng((self._seed, _ROW, len(self))).standard_normal(self._output.vectors.shape[1])
+    def add_class(self) -> None:
+        """Add the row of a new class."""
+        row = generator(self._seed, Purpose.METHOD_ROW, len(self)).standard_normal(self._output.vectors.shape[1])
         direction = torch.from_numpy(row / np.linalg.norm(row)).float()[None]
         momentum = self._momentum(self._output.vectors)
         if momentum is not None:
@@ -70,31 +75,34 @@ class OnlineNetwork:
         self._output.vectors = nn.Parameter(vectors)
         self._rows["params"] = [self._output.vectors]
         if momentum is not None:
-            self._remember(self._output.vectors, momentum)
+            self._set_momentum(self._output.vectors, momentum)
 
     def _momentum(self, parameter: Tensor) -> Tensor | None:
-        kept: Tensor | None = self._optimizer.state.get(parameter, {}).get("momentum_buffer")
-        return kept
+        momentum: Tensor | None = self._optimizer.state.get(parameter, {}).get("momentum_buffer")
+        return momentum
 
-    def _remember(self, parameter: Tensor, momentum: Tensor) -> None:
-        # in the parameter's own memory layout, as a step would have left it
+    def _set_momentum(self, parameter: Tensor, momentum: Tensor) -> None:
+        # in the parameter's memory layout, as a step leaves it
         self._optimizer.state[parameter] = {"momentum_buffer": torch.empty_like(parameter.detach()).copy_(momentum)}
 
-    # -- from outside ---------------------------------------------------------------------------------------------
+    # -- state ----------------------------------------------------------------------------------------------------
 
     def head(self) -> tuple[Tensor, float]:
-        """Class vectors (K, D) and 1 / temperature as they are now."""
+        """Return the current class vectors (K, D) and 1 / temperature."""
         return self._output.vectors.detach(), float(self._output.scale.detach())
 
     def top_state(self) -> dict[str, Tensor]:
-        """The top's weights as they are now."""
+        """Return the current weights of the top."""
         return dict(self._plain.state_dict())
 
     def _parameters(self) -> dict[str, Tensor]:
-        return {**{f"top.{name}": some for name, some in self._plain.named_parameters()}, "scale": self._output.scale}
+        return {
+            **{f"top.{name}": parameter for name, parameter in self._plain.named_parameters()},
+            "scale": self._output.scale,
+        }
 
     def state(self) -> dict[str, Tensor]:
-        """Everything needed to go on: weights, buffers, momentum."""
+        """Return everything needed to resume: weights, buffers, momentum."""
         parameters = {**self._parameters(), "vectors": self._output.vectors}
         momenta = {name: self._momentum(parameter) for name, parameter in parameters.items()}
         return {
@@ -104,13 +112,13 @@ class OnlineNetwork:
         }
 
     def load(self, state: dict[str, Tensor]) -> None:
-        """Goes on from what `state()` gave."""
+        """Restore the network from `state()`."""
         prefix = "top."
         self._plain.load_state_dict(
-            {name[len(prefix) :]: some for name, some in state.items() if name.startswith(prefix)}
+            {name[len(prefix) :]: tensor for name, tensor in state.items() if name.startswith(prefix)}
         )
         self._output.scale.data.copy_(state["scale"])
         self._set_vectors(state["vectors"], state.get("momentum.vectors"))
         for name, parameter in self._parameters().items():
             if f"momentum.{name}" in state:
-                self._remember(parameter, state[f"momentum.{name}"])
+                self._set_momentum(parameter, state[f"momentum.{name}"])

@@ -1,149 +1,171 @@
-"""SIESTA itself: the learner of this package, on codes that are already made.
+"""SIESTA: the learner of this package, on precomputed codes.
 
-Its variants are settings of the one method: `siesta_aug` mixes pairs asleep, `siesta_awake` never sleeps,
-`siesta_uniform` rehearses without balancing classes, `siesta_er` stores pictures and trains the whole network.
+Its variants are settings of one method: `siesta_paper` is as published, `siesta_aug` mixes pairs asleep, `siesta_awake`
+never sleeps, `siesta_uniform` rehearses without balancing classes, `siesta_er` stores images and trains the whole
+network.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
-import numpy as np
-from pydantic import Field, field_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
-from siesta import resources
-from siesta.augment import make_augmentation
 from siesta.contracts import Codes, OnProgress, Resources
-from siesta.errors import BadInput
+from siesta.head.kinds import COSINE
 from siesta.learner import Siesta
-from siesta.methods.home import Home
-from siesta.methods.settings import MethodSettings
-from siesta.policies import DEFAULT_POLICY, make_policy
+from siesta.methods import cost
+from siesta.methods.settings import AugmentationName, MethodSettings, PolicyName, SelectionName
+from siesta.methods.workspace import Workspace, checkpoint_file
+from siesta.pipeline import Pipeline
+from siesta.policies import DEFAULT_POLICY
+from siesta.rng import Purpose, generator
+from siesta.selections import SELECTIONS
+from siesta.sleep.options import SleepOptions
+from siesta.sleep.resume import TrainingCheckpoint
+from siesta.store import Store
 
 __all__ = ["SiestaER", "SiestaMethod", "SiestaSettings"]
 
-_SLEEP = 15  # purpose number of the random stream of a sleep
-
-
-def _known(name: str, make: Callable[[str], object]) -> str:
-    """The name, if something is made of it; pydantic wants a ValueError otherwise."""
-    try:
-        make(name)
-    except BadInput as error:
-        raise ValueError(str(error)) from None
-    return name
-
 
 class SiestaSettings(MethodSettings):
-    """How it sleeps; the paper's values unless the backbone has its own.
+    """Settings of a sleep and of the head; `siesta_paper` in `METHODS` has the paper's.
 
     Attributes:
         updates: m, updates of each sleep; 0 never sleeps.
-        policy: What is rehearsed.
-        augment: How pairs are mixed; None mixes nothing.
-        batch_size: Samples a step.
-        rate: OneCycle maximum of the last layer; the backbone's own, scaled with the batch, when None.
-        layer_decay: Factor on the rate for each layer below the last; the backbone's own when None.
-        mean_share: What class vectors are after a sleep, see `SleepSettings`; 0 is the paper's variant.
+        policy: Name of the rehearsal policy.
+        augment: Name of the augmentation of pairs; None mixes nothing.
+        batch_size: Samples in each step.
+        lr: OneCycle maximum of the last layer; None takes the backbone's, scaled with the batch size.
+        layer_decay: Factor on the learning rate for each layer below the last; None takes the backbone's.
+        mean_share: Share of the class means in the class vectors after a sleep; 0 is the paper's variant.
+        crop: Least share of the area of a feature map that a random crop of it keeps asleep; 1 crops nothing, as in the
+            paper and in all runs that version 0.1 recorded.
+        selection: Name of the selection that ranks the stored samples of each class at the end of a step: a full memory
+            evicts the last of the largest class first. None evicts at random, as the paper does.
+        head: Name of the head that predicts, as in `Siesta.create`; "cosine" is the paper's, and that of all runs
+            that version 0.1 recorded.
     """
 
     updates: Annotated[int, Field(ge=0)] = 9600
-    policy: str = DEFAULT_POLICY
-    augment: str | None = None
+    policy: PolicyName = DEFAULT_POLICY
+    augment: AugmentationName | None = None
     batch_size: Annotated[int, Field(ge=1)] = 64
-    rate: Annotated[float, Field(gt=0)] | None = None
+    lr: float | None = Field(serialization_alias="rate", default=None, gt=0)
     layer_decay: Annotated[float, Field(gt=0, le=1)] | None = None
     mean_share: Annotated[float, Field(ge=0, le=1)] = 0.5
+    crop: Annotated[float, Field(gt=0, le=1)] = 0.4
+    selection: SelectionName | None = None
+    head: Literal["cosine", "discriminant"] = "discriminant"
 
-    @field_validator("policy")
-    @classmethod
-    def _known_policy(cls, name: str) -> str:
-        return _known(name, make_policy)
-
-    @field_validator("augment")
-    @classmethod
-    def _known_augmentation(cls, name: str | None) -> str | None:
-        return None if name is None else _known(name, make_augmentation)
+    @model_serializer(mode="wrap")
+    def _without_defaults_of_later_versions(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what version 0.1 did not have, unless it is used: recorded runs keep their hashes."""
+        values: dict[str, Any] = serialize(self)
+        later = {"selection": None, "head": COSINE, "crop": 1.0}
+        return {name: value for name, value in values.items() if name not in later or value != later[name]}
 
     def planned_updates(self, sizes: Sequence[int]) -> int:
-        """M a sleep, a sleep a step."""
+        """Return the updates of one sleep for each step."""
         return self.updates * len(sizes)
 
-    def planned_batch(self) -> int:
-        """Samples of a training step."""
+    def planned_batch_size(self) -> int:
+        """Return the number of samples in a training step."""
         return self.batch_size
 
 
 class SiestaMethod:
-    """A `Siesta` in its folder, taught with codes and put to sleep at the end of each step."""
+    """A `Siesta` that learns codes and sleeps at the end of each step.
+
+    Attributes:
+        codec: The codec that the method requires.
+        Settings: The class of its settings.
+        workspace: Its folder.
+    """
 
     codec: ClassVar[str] = "opq"
-    Settings = SiestaSettings
+    Settings: ClassVar[type[MethodSettings]] = SiestaSettings
 
     def __init__(self, folder: Path, settings: SiestaSettings, seed: int) -> None:
-        self._settings, self._seed = settings, seed
-        self._learner = Siesta.open(folder)
-        self._home = Home(folder, self.codec, self._learner)
+        self._settings = settings
+        self._seed = seed
+        self._checkpoint = checkpoint_file(folder)
+        self._learner: Siesta
+        self.workspace = Workspace(folder, self.codec, self._load_learner)
+
+    def _load_learner(self, store: Store) -> Pipeline:
+        """Open the learner on the workspace's store; they share its pipeline."""
+        self._learner = Siesta(store)
+        return self._learner.pipeline
 
     def learn_many(self, codes: Codes, labels: Sequence[str]) -> None:
-        """Stores each sample and counts it into its class's mean."""
-        home = self._home
-        home.check(codes, labels)
-        with home.counter.timed("wake"):
+        """Store samples and add them to the class means."""
+        workspace = self.workspace
+        workspace.validate(codes, labels)
+        with workspace.counter.timed("wake"):
             self._learner.learn_encoded(codes, labels)
         for label in labels:
-            home.row_of(label)
-        home.seen += len(codes)
-        home.counter.spend("wake", looked=len(codes))
+            workspace.row_of(label)
+        workspace.seen += len(codes)
+        workspace.counter.add("wake", images=len(codes))
 
     def sleep(self, on_progress: OnProgress | None = None) -> None:
-        """Consolidates for m updates."""
+        """Sleep for m updates, then rank the memory; an interrupt raises `KeyboardInterrupt`."""
+        if self._settings.updates:
+            self._train(on_progress)
+        if self._settings.selection is not None:
+            rng = generator(self._seed, Purpose.METHOD_SELECTION, self.workspace.seen)
+            self.workspace.rank_stored(SELECTIONS[self._settings.selection], rng)
+
+    def _train(self, on_progress: OnProgress | None) -> None:
+        checkpoint = TrainingCheckpoint(self._checkpoint, {})
+        with self.workspace.counter.timed("sleep"):
+            report = self._learner.sleep(self._options(), on_progress=on_progress, checkpoint=checkpoint)
+        self.workspace.counter.add_seconds("sleep", checkpoint.seconds)
+        self.workspace.count_updates("sleep", report.updates)
+        self.workspace.counter.add("sleep", codes=report.embedded)
+
+    def _options(self) -> SleepOptions:
         settings = self._settings
-        if not settings.updates:
-            return
-        with self._home.counter.timed("sleep"):
-            report = self._learner.sleep(
-                updates=settings.updates,
-                policy=settings.policy,
-                augment=settings.augment,
-                batch_size=settings.batch_size,
-                rate=settings.rate,
-                layer_decay=settings.layer_decay,
-                mean_share=settings.mean_share,
-                seed=int(np.random.default_rng((self._seed, _SLEEP, self._home.seen)).integers(2**63)),
-                on_progress=on_progress,
-            )
-        if report.interrupted:  # a step counts whole or not at all
-            raise KeyboardInterrupt
-        self._home.trained("sleep", report.updates)
-        self._home.counter.spend("sleep", embedded=report.embedded)
+        return SleepOptions(
+            updates=settings.updates,
+            policy=settings.policy,
+            augment=settings.augment,
+            batch_size=settings.batch_size,
+            lr=settings.lr,
+            layer_decay=settings.layer_decay,
+            mean_share=settings.mean_share,
+            crop=settings.crop,
+            seed=int(generator(self._seed, Purpose.METHOD_SLEEP, self.workspace.seen).integers(2**63)),
+        )
 
     def predict_many(self, codes: Codes, top: int = 5) -> list[list[str]]:
-        """The best labels of each sample."""
-        home = self._home
-        home.check(codes)
-        with home.counter.timed("inference"):
-            answers = self._learner.predict_encoded(codes, top)
-        home.counter.spend("inference", looked=len(codes), scored=len(codes) * len(home.labels))
-        return [[label for label, _ in answer.top] for answer in answers]
+        """Return the best labels of each sample, best first."""
+        workspace = self.workspace
+        workspace.validate_query(codes, top)
+        with workspace.counter.timed("inference"):
+            predictions = self._learner.predict_encoded(codes, top)
+        workspace.counter.add("inference", images=len(codes), scores=len(codes) * len(workspace.labels))
+        return [[label for label, _ in prediction.top] for prediction in predictions]
 
     def resources(self) -> Resources:
-        """What it has cost so far."""
-        means = resources.means(len(self._home.labels), self._learner.pipeline.backbone.features)
-        return self._home.resources(buffer=True, means=means)
+        """Return the costs so far."""
+        means = cost.mean_bytes(len(self.workspace.labels), self._learner.pipeline.backbone.features)
+        return self.workspace.resources(buffer=True, means=means + self._learner.info().bytes.statistics)
 
     def save(self) -> None:
-        """The learner is on disk already; what it cost goes beside it."""
-        self._home.save({})
+        """Write the costs beside the learner, which is on disk already, and delete the checkpoint."""
+        self.workspace.save({})
+        self._checkpoint.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Lets go of the learner's files."""
+        """Close the learner."""
         self._learner.close()
 
 
 class SiestaER(SiestaMethod):
-    """The same on stored pictures: the paper's veridical variant, all of the network learns asleep."""
+    """SIESTA on stored images, the paper's veridical variant: the whole network is trained asleep."""
 
     codec: ClassVar[str] = "raw"

@@ -1,7 +1,6 @@
-"""Rehearsal policies by name: which stored samples a sleep goes through."""
+"""Rehearsal policies by name; a policy chooses which stored samples a sleep rehearses."""
 
 from siesta.contracts import Policy
-from siesta.errors import BadInput
 from siesta.policies.balanced_prototypical import BalancedPrototypical
 from siesta.policies.balanced_uniform import BalancedUniform
 from siesta.policies.grasp import Grasp
@@ -11,6 +10,7 @@ from siesta.policies.min_margin import MinMargin
 from siesta.policies.min_rehearsal import MinRehearsal
 from siesta.policies.prototypical import Prototypical
 from siesta.policies.uniform import Uniform
+from siesta.registry import Registry, class_of
 
 __all__ = [
     "DEFAULT_POLICY",
@@ -30,30 +30,29 @@ __all__ = [
 
 DEFAULT_POLICY = "balanced_uniform"
 
-POLICIES: dict[str, type[Policy]] = {
-    "balanced_uniform": BalancedUniform,
-    "uniform": Uniform,
-    "min_rehearsal": MinRehearsal,
-    "max_interference": MaxInterference,
-    "max_loss": MaxLoss,
-    "min_margin": MinMargin,
-    "prototypical": Prototypical,
-    "balanced_prototypical": BalancedPrototypical,
-    "grasp": Grasp,
-}
+POLICIES: Registry[type[Policy]] = Registry(
+    "policy",
+    {
+        "balanced_uniform": BalancedUniform,
+        "uniform": Uniform,
+        "min_rehearsal": MinRehearsal,
+        "max_interference": MaxInterference,
+        "max_loss": MaxLoss,
+        "min_margin": MinMargin,
+        "prototypical": Prototypical,
+        "balanced_prototypical": BalancedPrototypical,
+        "grasp": Grasp,
+    },
+    group="siesta.policies",
+    requirement=class_of(Policy, arguments=0),
+)
 
 
 def explain_policies() -> str:
-    """One line a policy: its name and what it does."""
-    return "; ".join(
-        f"{name}: {(policy.__doc__ or '').splitlines()[0].rstrip('.')}" for name, policy in POLICIES.items()
-    )
+    """Return the name and the summary of every policy, for help texts."""
+    return "; ".join(f"{name}: {summary}" for name, summary in POLICIES.summaries().items())
 
 
 def make_policy(policy: str | Policy) -> Policy:
-    """A policy by its name; an object of your own is taken as it is."""
-    if not isinstance(policy, str):
-        return policy
-    if policy not in POLICIES:
-        raise BadInput(f"there is no policy '{policy}': choose one of {', '.join(POLICIES)}")
-    return POLICIES[policy]()
+    """Return the policy of a name; a policy object is returned as it is."""
+    return POLICIES[policy]() if isinstance(policy, str) else policy

@@ -1,4 +1,4 @@
-"""From easy to hard: near the class mean first, farther out the longer the sleep."""
+"""From easy to hard: near the class mean first, more distant ones as the sleep proceeds."""
 
 from __future__ import annotations
 
@@ -8,44 +8,44 @@ import numpy as np
 import numpy.typing as npt
 
 from siesta.contracts import Ids, Memory
-from siesta.policies.draws import Orders, Priorities, balanced
 from siesta.policies.embeddings import distances_to_mean
+from siesta.policies.sampling import Passes, Priorities, balanced_rounds
 
-__all__ = ["Grasp", "curriculum"]
+__all__ = ["Grasp", "curriculum_passes"]
 
-_NEAREST = 1e-7  # added to every distance, as published
+_EPSILON = 1e-7  # added to every distance, as published
 
 
 class Grasp:
-    """Balanced over classes, in each from easy (near its mean) to hard, and over again in much the same order.
+    """Balanced over classes, within each from easy (near its mean) to hard, then repeats in nearly the same order.
 
     Harun, Gallardo, Chen and Kanan, "GRASP: A Rehearsal Policy for Efficient Online Continual Learning",
-    arXiv:2308.13646: a class's next sample is drawn with a probability of one over its cosine distance from the class
-    mean, and the one drawn is then moved away by the largest distance in its class.
+    arXiv:2308.13646: the next sample of a class is drawn with a probability proportional to one over its cosine
+    distance from the class mean; the largest distance in the class is then added to its distance.
 
-    Theirs repeats a few samples (2 % of a class of 1,300) before it has drawn all of a class. Ours goes through a
-    class before any repeats, which makes the moves of a whole pass one cumulative sum.
+    The published rule repeats a few samples (2 % of a class of 1,300) before it has drawn all of a class. Here a class
+    is gone through before any sample repeats, which turns the additions of a pass into one cumulative sum.
     """
 
-    def picks(self, memory: Memory, rng: np.random.Generator) -> Iterator[Ids]:
-        """Embeds every sample once, then yields many rounds at once."""
+    def sample_ids(self, memory: Memory, rng: np.random.Generator) -> Iterator[Ids]:
+        """Embed every sample once, then yield ids in balanced rounds."""
         distances = distances_to_mean(memory, rng)
-        once_through = len(memory.ids)  # a pass needs the one before it: plan no more than are likely to be used
-        yield from balanced(memory, lambda members: curriculum(distances[members], rng), rng, once_through)
+        chunk_size = len(memory.ids)  # a pass depends on the one before: plan no more than are likely to be used
+        yield from balanced_rounds(memory, lambda members: curriculum_passes(distances[members], rng), rng, chunk_size)
 
 
-def curriculum(distances: Priorities, rng: np.random.Generator) -> Orders:
-    """Passes through a class with these distances (n,) from its mean."""
-    distances = distances + _NEAREST
+def curriculum_passes(distances: Priorities, rng: np.random.Generator) -> Passes:
+    """Return the passes through a class whose samples have these distances (n,) from its mean."""
+    distances = distances + _EPSILON
 
-    def orders(passes: int) -> npt.NDArray[np.int64]:
+    def passes(count: int) -> npt.NDArray[np.int64]:
         nonlocal distances
-        found = np.empty((passes, len(distances)), dtype=np.int64)
-        for row in found:
-            row[:] = np.argsort(rng.standard_exponential(len(distances)) * distances)
-            # the first drawn moves by the largest distance, and is then the farthest: the next moves by its distance
-            distances[row] = distances.max() + np.cumsum(distances[row])
+        orders = np.empty((count, len(distances)), dtype=np.int64)
+        for order in orders:
+            order[:] = np.argsort(rng.standard_exponential(len(distances)) * distances)
+            # the first drawn moves by the largest distance and is then the farthest: the next moves by its distance
+            distances[order] = distances.max() + np.cumsum(distances[order])
             distances /= distances.max()
-        return found
+        return orders
 
-    return orders
+    return passes

@@ -1,4 +1,4 @@
-"""The more alike a sample and one of another class, the likelier it is rehearsed."""
+"""The more similar a sample is to one of another class, the likelier it is rehearsed."""
 
 from __future__ import annotations
 
@@ -7,52 +7,61 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from siesta.contracts import Embedded, Ids, Memory
-from siesta.policies.draws import Priorities, weighted
-from siesta.policies.embeddings import closeness, scatter, unit
+from siesta.contracts import Ids, Memory
+from siesta.policies.embeddings import closeness, in_memory_order, normalized
+from siesta.policies.sampling import Priorities, weighted_draws
 
-__all__ = ["MaxInterference"]
+__all__ = ["MaxInterference", "distances_to_other_classes"]
 
-_EXACT = 20_000  # samples up to which every pair is compared: 100 MB of 1280 floats each
-_REFERENCE = 4_096  # random samples that the others are compared with beyond that
-_ROWS_AT_ONCE = 512
+_EXACT_LIMIT = 20_000  # samples up to which all pairs are compared: 100 MB of 1280 floats each
+_REFERENCES = 4_096
+_ROWS_PER_PRODUCT = 512
 
 
 class MaxInterference:
-    """Prefers samples that look like one of another class: probability by closeness to the nearest such.
+    """Prefers confusable samples: probability proportional to closeness to the nearest sample of another class.
 
-    The paper's idea: samples on either side of a class boundary disturb each other, and so may teach most (appendix
-    on rehearsal policies). Closeness is the cosine between z, at the start of the sleep. Up to 20,000 samples it is
-    exact; beyond that the nearest is looked for among 4,096 random samples.
+    The paper's rule: samples on either side of a class boundary interfere, and so may teach most (appendix on
+    rehearsal policies). Closeness is the cosine between z at the start of the sleep. It is exact up to 20,000 samples;
+    beyond that the nearest sample is searched among 4,096 random ones.
     """
 
-    def picks(self, memory: Memory, rng: np.random.Generator) -> Iterator[Ids]:
-        """Embeds every sample once, the random ones twice, then draws with replacement."""
-        yield from weighted(memory.ids, closeness(_distances_to_others(memory, rng)), rng)
+    def sample_ids(self, memory: Memory, rng: np.random.Generator) -> Iterator[Ids]:
+        """Embed every sample once, random references twice, then draw with replacement."""
+        yield from weighted_draws(memory.ids, closeness(distances_to_other_classes(memory, rng)), rng)
 
 
-def _distances_to_others(memory: Memory, rng: np.random.Generator) -> Priorities:
-    """Cosine distance (N,) to the nearest sample of another class; 2, the largest, where there is none."""
-    exact = len(memory.ids) <= _EXACT
-    some = memory.ids if exact else rng.choice(memory.ids, _REFERENCE, replace=False)
-    held = [(chunk.ids, unit(chunk.features), chunk.rows) for chunk in memory.embed(np.sort(some))]
-    if not held:
+def distances_to_other_classes(
+    memory: Memory, rng: np.random.Generator, exact_limit: int = _EXACT_LIMIT, references: int = _REFERENCES
+) -> Priorities:
+    """Return the cosine distance (N,) to the nearest sample of another class; 2, the maximum, if there is none.
+
+    Args:
+        memory: The stored samples.
+        rng: Chooses the references.
+        exact_limit: Number of samples up to which all pairs are compared.
+        references: Number of random samples that the others are compared with beyond that.
+    """
+    exact = len(memory.ids) <= exact_limit
+    reference_ids = memory.ids if exact else rng.choice(memory.ids, references, replace=False)
+    chunks = [(chunk.ids, normalized(chunk.features), chunk.rows) for chunk in memory.embed(np.sort(reference_ids))]
+    if not chunks:
         return np.full(len(memory.ids), 2.0)
-    ids, units, rows = (np.concatenate(column) for column in zip(*held, strict=True))
+    ids, units, rows = (np.concatenate(column) for column in zip(*chunks, strict=True))
 
-    def nearest(own: npt.NDArray[np.float32], own_rows: npt.NDArray[np.int64]) -> npt.NDArray[np.floating]:
-        cosines = own @ units.T  # (B, reference)
+    def nearest(own_units: npt.NDArray[np.float32], own_rows: npt.NDArray[np.int64]) -> npt.NDArray[np.floating]:
+        cosines = own_units @ units.T  # (B, references)
         cosines[own_rows[:, None] == rows] = -1
         distances: npt.NDArray[np.floating] = 1 - cosines.max(axis=1)
         return distances.clip(min=0)
 
-    def among_themselves() -> Iterator[tuple[Ids, npt.NDArray[np.floating]]]:
-        for start in range(0, len(ids), _ROWS_AT_ONCE):
-            part = slice(start, start + _ROWS_AT_ONCE)
+    def among_references() -> Iterator[tuple[Ids, npt.NDArray[np.floating]]]:
+        for start in range(0, len(ids), _ROWS_PER_PRODUCT):
+            part = slice(start, start + _ROWS_PER_PRODUCT)
             yield ids[part], nearest(units[part], rows[part])
 
-    def passing(chunks: Iterator[Embedded]) -> Iterator[tuple[Ids, npt.NDArray[np.floating]]]:
-        return ((chunk.ids, nearest(unit(chunk.features), chunk.rows)) for chunk in chunks)
+    def in_second_pass() -> Iterator[tuple[Ids, npt.NDArray[np.floating]]]:
+        for chunk in memory.embed(np.sort(memory.ids)):
+            yield chunk.ids, nearest(normalized(chunk.features), chunk.rows)
 
-    found = among_themselves() if exact else passing(memory.embed(np.sort(memory.ids)))
-    return scatter(memory, found, gone=2.0)
+    return in_memory_order(memory, among_references() if exact else in_second_pass(), missing=2.0)

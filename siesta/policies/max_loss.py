@@ -1,4 +1,4 @@
-"""The higher a sample's loss, the likelier it is rehearsed."""
+"""The higher the loss of a sample, the likelier it is rehearsed."""
 
 from __future__ import annotations
 
@@ -8,27 +8,28 @@ import numpy as np
 import numpy.typing as npt
 
 from siesta.contracts import Embedded, Ids, Memory
-from siesta.policies.draws import weighted
-from siesta.policies.embeddings import scores
+from siesta.policies.embeddings import score_samples
+from siesta.policies.sampling import weighted_draws
 
-__all__ = ["MaxLoss"]
+__all__ = ["MaxLoss", "cross_entropy"]
 
 
 class MaxLoss:
-    """Prefers samples that the network gets wrong: probability by cross-entropy.
+    """Prefers samples that the network gets wrong: probability proportional to cross-entropy.
 
-    The paper's idea: where the network is least sure there is most to gain (appendix on rehearsal policies). Losses
-    are those at the start of the sleep.
+    The paper's rule: there is most to gain where the loss is highest (appendix on rehearsal policies). Losses are
+    those at the start of the sleep.
     """
 
-    def picks(self, memory: Memory, rng: np.random.Generator) -> Iterator[Ids]:
-        """Embeds every sample once, then draws with replacement."""
-        yield from weighted(memory.ids, scores(memory, cross_entropy), rng)
+    def sample_ids(self, memory: Memory, rng: np.random.Generator) -> Iterator[Ids]:
+        """Embed every sample once, then draw with replacement."""
+        yield from weighted_draws(memory.ids, score_samples(memory, cross_entropy), rng)
 
 
 def cross_entropy(chunk: Embedded) -> npt.NDArray[np.floating]:
-    """Minus the log of the own class's probability, (B,)."""
+    """Return minus the log of the true class's probability, (B,)."""
     highest = chunk.logits.max(axis=1)
-    own = chunk.logits[np.arange(len(chunk.rows)), chunk.rows]
-    losses: npt.NDArray[np.floating] = np.log(np.exp(chunk.logits - highest[:, None]).sum(axis=1)) + highest - own
+    true_logits = chunk.logits[np.arange(len(chunk.rows)), chunk.rows]
+    log_sums = np.log(np.exp(chunk.logits - highest[:, None]).sum(axis=1)) + highest
+    losses: npt.NDArray[np.floating] = log_sums - true_logits
     return losses.clip(min=0)

@@ -1,4 +1,4 @@
-"""The less often a sample was rehearsed, the likelier it is."""
+"""The less often a sample was rehearsed, the likelier it is rehearsed now."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from collections.abc import Iterator
 import numpy as np
 
 from siesta.contracts import Ids, Memory
-from siesta.policies.draws import weighted
+from siesta.policies.sampling import weighted_draws
 
 __all__ = ["MinRehearsal"]
 
 
 class MinRehearsal:
-    """Prefers samples that were rehearsed least: probability by 1 / (1 + times rehearsed).
+    """Prefers samples that were rehearsed least: probability proportional to 1 / (1 + times rehearsed).
 
-    The paper's idea: what the network has seen least often is what it forgets first (appendix on rehearsal
-    policies). Counts are those at the start of the sleep. Taking the least rehearsed strictly first would make a sleep
-    one of new classes alone, and the old ones would be forgotten in it.
+    The paper's rule: the network forgets first what it has seen least often (appendix on rehearsal policies). Counts
+    are those at the start of the sleep. Strictly taking the least rehearsed first would fill a sleep with new classes
+    alone, and the old ones would be forgotten.
 
     Example:
         >>> counts = np.array([9, 0], dtype=np.int32)
         >>> memory = Memory(np.arange(2), np.zeros(2, dtype=np.int32), counts, np.zeros(0, dtype=np.int32))
-        >>> picks = next(MinRehearsal().picks(memory, np.random.default_rng(0)))
-        >>> round(float((picks == 1).mean()), 2)
+        >>> sample_ids = next(MinRehearsal().sample_ids(memory, np.random.default_rng(0)))
+        >>> round(float((sample_ids == 1).mean()), 2)
         0.91
     """
 
-    def picks(self, memory: Memory, rng: np.random.Generator) -> Iterator[Ids]:
-        """Draws with replacement."""
-        yield from weighted(memory.ids, 1.0 / (1.0 + memory.rehearsed.astype(np.float64)), rng)
+    def sample_ids(self, memory: Memory, rng: np.random.Generator) -> Iterator[Ids]:
+        """Draw with replacement."""
+        yield from weighted_draws(memory.ids, 1.0 / (1.0 + memory.rehearsed.astype(np.float64)), rng)

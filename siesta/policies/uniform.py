@@ -1,4 +1,4 @@
-"""Every stored sample alike, whatever its class."""
+"""All stored samples equally likely, whatever their class."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class Uniform:
 
     Example:
         >>> memory = Memory(np.arange(4), *[np.zeros(4, dtype=np.int32)] * 2, np.zeros(0, dtype=np.int32))
-        >>> sorted(next(Uniform().picks(memory, np.random.default_rng(0))).tolist())
+        >>> sorted(next(Uniform().sample_ids(memory, np.random.default_rng(0))).tolist())
         [0, 1, 2, 3]
     """
 
-    def picks(self, memory: Memory, rng: np.random.Generator) -> Iterator[Ids]:
-        """Yields one shuffled pass over all ids after another."""
+    def sample_ids(self, memory: Memory, rng: np.random.Generator) -> Iterator[Ids]:
+        """Yield one random permutation of all ids after another."""
         while True:
             yield rng.permutation(memory.ids)

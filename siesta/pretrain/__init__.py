@@ -1,7 +1,7 @@
-"""Pre-training of a whole network on anyone's pictures, the first step of the paper's base initialisation.
+"""Self-supervised (or supervised) training of a whole network, the first step of the paper's base initialisation.
 
-One method a file: its loss as a pure function, then the small module that feeds it. Crops, optimiser, loop and
-checkpoints are shared.
+Each method has a file of its own with its loss as a pure function and the module that computes it. Crops, optimiser,
+training loop and checkpoints are shared.
 """
 
 from __future__ import annotations
@@ -16,17 +16,23 @@ from siesta.pretrain.supervised import Supervised
 from siesta.pretrain.swav import SwAV
 from siesta.pretrain.swav_essl import SwAVESSL
 from siesta.pretrain.swav_seal import SwAVSEAL
+from siesta.registry import Registry, class_of
 
 __all__ = ["PRETRAINERS", "random_top"]
 
-PRETRAINERS: dict[str, type[Pretrainer]] = {
-    "swav": SwAV,
-    "barlow_twins": BarlowTwins,
-    "mira": MIRA,
-    "seed": SEED,
-    "mira+barlow_twins": MIRABarlowTwins,
-    "swav+essl": SwAVESSL,
-    "swav+seal": SwAVSEAL,
-    "supervised": Supervised,
-}
-"""Each is made as `Method(encoder, *, options)`, see `contract.Pretrainer`."""
+PRETRAINERS: Registry[type[Pretrainer]] = Registry(
+    "method",
+    {
+        "swav": SwAV,
+        "barlow_twins": BarlowTwins,
+        "mira": MIRA,
+        "seed": SEED,
+        "mira+barlow_twins": MIRABarlowTwins,
+        "swav+essl": SwAVESSL,
+        "swav+seal": SwAVSEAL,
+        "supervised": Supervised,
+    },
+    group="siesta.pretrainers",
+    requirement=class_of(Pretrainer, arguments=1),
+)
+"""Pre-training methods by name; each is constructed as `Method(encoder, *, options)`, see `contract.Pretrainer`."""

@@ -1,4 +1,4 @@
-"""What a method of pre-training is: crops in, a loss out, and how its parameters learn."""
+"""The protocol of a pre-training method: crops in, a loss out, and how its parameters are trained."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any, ClassVar, Protocol
 
 from torch import Tensor, nn
 
-from siesta.pretrain.crops import Crop
+from siesta.pretrain.crops import CropSpec
 from siesta.pretrain.encoder import Encoder
 
-__all__ = ["Outcome", "Part", "Pretrainer", "Training", "Views", "eased"]
+__all__ = ["ParamGroup", "PretrainOutput", "Pretrainer", "TrainingRecipe", "Views", "cosine_schedule"]
 
 
 @dataclass(frozen=True)
 class Views:
-    """A batch of pictures as a method sees them.
+    """A batch of images as crops.
 
     Attributes:
-        crops: One (B, 3, s, s) for each entry of the method's plan, pixels in 0..255.
-        labels: Index of each picture's class, (B,); -1 where there are none.
+        crops: One tensor (B, 3, s, s) for each of the method's `crop_specs`, pixels in 0..255.
+        labels: Class index of each image, (B,); -1 where there is no label.
     """
 
     crops: Sequence[Tensor]
@@ -29,96 +29,97 @@ class Views:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What a method makes of a batch.
+class PretrainOutput:
+    """What a method computes from a batch.
 
     Attributes:
-        loss: To go down; a scalar, the mean over this rank's pictures or the same on all ranks.
-        embedding: What it compares, of the first crop, (B, D): watched for collapse; None where labels forbid that.
-        shares: How it divides each picture among its prototypes, (B, K); None where it has none.
+        loss: Scalar to minimise: the mean over this rank's images, or a value that is the same on all ranks.
+        embedding: Embeddings of the first crop, (B, D), to detect collapse; None for methods that use labels.
+        assignments: Soft assignments of images to prototypes, (B, K); None for methods without prototypes.
     """
 
     loss: Tensor
     embedding: Tensor | None = None
-    shares: Tensor | None = None
+    assignments: Tensor | None = None
 
 
 @dataclass(frozen=True)
-class Training:
-    """How a method's own paper trains.
+class TrainingRecipe:
+    """Optimiser and schedule of a method's paper.
 
     Attributes:
-        rate: The highest, for a batch of `batch`; it scales linearly with the batch.
-        final: Share of it that is left in the end; between them a cosine.
-        batch: What `rate` is for.
-        warm_up: Share of the run in which the rate rises in a straight line.
-        weight_decay: Of SGD with momentum 0.9.
-        larc: Whether each tensor's step is as long as the tensor asks for, see `Larc`.
-        vectors: Rate of biases and norms as a share of `rate`; they then take plain steps, without decay. None treats
-            them like everything else.
+        lr: Highest learning rate for a batch of `batch_size`; it scales linearly with the batch.
+        final_lr_factor: Learning rate at the end as a fraction of the highest; a cosine leads there.
+        batch_size: Batch size that `lr` is for.
+        warmup: Fraction of the run over which the learning rate rises linearly.
+        weight_decay: Weight decay of SGD with momentum 0.9.
+        larc: Whether the gradient of each tensor is scaled layer by layer, see `Larc`.
+        vector_lr_factor: Learning rate of biases and norms as a fraction of `lr`; they then take plain steps without
+            weight decay. None treats them like all other parameters.
     """
 
-    rate: float
-    final: float = 0.0
-    batch: int = 64
-    warm_up: float = 0.0
+    lr: float
+    final_lr_factor: float = 0.0
+    batch_size: int = 64
+    warmup: float = 0.0
     weight_decay: float = 1e-6
     larc: bool = True
-    vectors: float | None = None
+    vector_lr_factor: float | None = None
 
-    def share(self, fraction: float) -> float:
-        """Share of the highest rate at a fraction of the run."""
-        if fraction < self.warm_up:
-            return fraction / self.warm_up
-        return eased(1.0, self.final, (fraction - self.warm_up) / (1 - self.warm_up))
+    def lr_factor(self, fraction: float) -> float:
+        """Return the learning rate at a fraction of the run as a fraction of the highest."""
+        if fraction < self.warmup:
+            return fraction / self.warmup
+        return cosine_schedule(1.0, self.final_lr_factor, (fraction - self.warmup) / (1 - self.warmup))
 
 
-def eased(start: float, end: float, fraction: float) -> float:
-    """From start to end along half a cosine."""
+def cosine_schedule(start: float, end: float, fraction: float) -> float:
+    """Return the value at `fraction` of a half cosine from `start` to `end`."""
     return end + (start - end) * (1 + math.cos(math.pi * min(fraction, 1.0))) / 2
 
 
-def _always(_fraction: float) -> float:
+def _constant(_fraction: float) -> float:
     return 1.0
 
 
 @dataclass(frozen=True)
-class Part:
-    """Parameters that learn alike.
+class ParamGroup:
+    """Parameters that share a learning-rate factor.
 
     Attributes:
-        parameters: Of one method, each in one part only.
-        factor: Fraction of the run -> factor on their rate; zero leaves them alone, below zero they go uphill.
+        parameters: Parameters of a method; each belongs to one group only.
+        lr_factor: Maps the fraction of the run to a factor on the learning rate. Zero skips the update, a negative
+            factor ascends the loss.
     """
 
     parameters: Iterable[nn.Parameter]
-    factor: Callable[[float], float] = _always
+    lr_factor: Callable[[float], float] = _constant
 
 
 class Pretrainer(Protocol):
-    """A module made as `Method(encoder, *, options)`.
+    """A module that is constructed as `Method(encoder, *, options)`.
 
     Attributes:
-        plan: The crops it wants.
-        recipe: How it is trained.
-        labelled: Whether it needs labels.
+        crop_specs: The crops that it takes of each image.
+        recipe: Its optimiser and schedule.
+        needs_labels: Whether it needs class labels.
     """
 
-    plan: ClassVar[tuple[Crop, ...]]
-    recipe: ClassVar[Training]
-    labelled: ClassVar[bool]
+    crop_specs: ClassVar[tuple[CropSpec, ...]]
+    recipe: ClassVar[TrainingRecipe]
+    needs_labels: ClassVar[bool]
 
     def __init__(self, encoder: Encoder, **options: Any) -> None: ...
 
     @property
     def encoder(self) -> Encoder:
-        """What is kept."""
+        """The network that is kept after training."""
         ...
 
-    def __call__(self, views: Views, fraction: float) -> Outcome:
-        """The loss of a batch at a fraction of the run, over all ranks where it is one of the whole batch."""
+    def __call__(self, views: Views, fraction: float) -> PretrainOutput:
+        """Compute the loss of a batch at a fraction of the run; statistics of the batch are those of all ranks."""
         ...
 
-    def parts(self) -> list[Part]:
-        """Every parameter that learns."""
+    def param_groups(self) -> list[ParamGroup]:
+        """Return every trainable parameter, each in one group."""
         ...

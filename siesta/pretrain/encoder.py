@@ -1,4 +1,4 @@
-"""What is trained: a whole network with its scaling, and the head that methods put on top of it."""
+"""The network that is pre-trained, with its input scaling, and the projection head on top of it."""
 
 from __future__ import annotations
 
@@ -8,28 +8,30 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
-from siesta.contracts import Scaling
+from siesta.contracts import Normalization
 
-__all__ = ["Encoder", "projector"]
+__all__ = ["Encoder", "projection_mlp"]
 
 
 class Encoder(nn.Module):
-    """A network that takes pixels as they are.
+    """A whole network that takes pixels in 0..255.
 
     Attributes:
-        layers: From stem to z.
+        layers: The layers from the stem to z.
         features: Length of z.
-        early: How many of the layers lie below the network's usual cut.
+        early_layers: How many of the layers lie below the network's default cut.
     """
 
     mean: Tensor
     std: Tensor
 
-    def __init__(self, layers: nn.Sequential, features: int, scaling: Scaling, early: int) -> None:
+    def __init__(self, layers: nn.Sequential, features: int, normalization: Normalization, early_layers: int) -> None:
         super().__init__()
-        self.layers, self.features, self.early = layers, features, early
+        self.layers = layers
+        self.features = features
+        self.early_layers = early_layers
         for name in ("mean", "std"):
-            self.register_buffer(name, torch.tensor(getattr(scaling, name)).view(1, 3, 1, 1), persistent=False)
+            self.register_buffer(name, torch.tensor(getattr(normalization, name)).view(1, 3, 1, 1), persistent=False)
 
     def forward(self, pixels: Tensor) -> Tensor:
         """(B, 3, S, S) in 0..255 -> z (B, D)."""
@@ -37,8 +39,8 @@ class Encoder(nn.Module):
         z: Tensor = self.layers(scaled.contiguous(memory_format=torch.channels_last))
         return z
 
-    def many(self, crops: Sequence[Tensor]) -> Tensor:
-        """Features of several crops, crop after crop: (len(crops) * B, D). Neighbours of one size go in together."""
+    def encode_crops(self, crops: Sequence[Tensor]) -> Tensor:
+        """Return z of all crops, crop after crop: (len(crops) * B, D). Neighbours of equal size share a pass."""
         runs: list[list[Tensor]] = []
         for crop in crops:
             if runs and runs[-1][0].shape == crop.shape:
@@ -48,8 +50,8 @@ class Encoder(nn.Module):
         return torch.cat([self(torch.cat(run)) for run in runs])
 
 
-def projector(*widths: int) -> nn.Sequential:
-    """Linear layers from the first width to the last, batch norm and ReLU between them."""
+def projection_mlp(*widths: int) -> nn.Sequential:
+    """Return linear layers from the first width to the last, with batch norm and ReLU between them."""
     layers: list[nn.Module] = []
     for inputs, outputs in pairwise(widths[:-1]):
         layers += [nn.Linear(inputs, outputs, bias=False), nn.BatchNorm1d(outputs), nn.ReLU()]

@@ -1,4 +1,4 @@
-"""Batches of crops, prepared by threads while the network learns; what a batch holds hangs on its number alone."""
+"""Batches of crops, prepared by threads while the network trains; each batch is a function of its number."""
 
 from __future__ import annotations
 
@@ -13,39 +13,39 @@ import numpy.typing as npt
 import torch
 
 from siesta.data.shuffling import shuffled
-from siesta.pretrain import ranks
+from siesta.pretrain import distributed
 from siesta.pretrain.contract import Views
-from siesta.pretrain.crops import DRAWS, Crop, cut_crops
-from siesta.pretrain.pictures import Copies
+from siesta.pretrain.crops import DRAWS_PER_CROP, CropSpec, cut_crops
+from siesta.pretrain.picture_cache import PictureCache
+from siesta.rng import Purpose, generator
 
-__all__ = ["Loader"]
-
-_ORDER, _CROPS = 1, 2  # purposes of random streams
+__all__ = ["CropLoader"]
 
 
 @lru_cache(maxsize=2)
 def _order(count: int, seed: int, epoch: int) -> npt.NDArray[np.int64]:
-    """In which order an epoch shows its pictures."""
-    return shuffled(np.arange(count), seed, _ORDER, epoch)
+    """Return the order of the images in an epoch."""
+    return shuffled(np.arange(count), seed, Purpose.PRETRAIN_ORDER, epoch)
 
 
 @dataclass(frozen=True)
-class Loader:
-    """What is learned from, in batches.
+class CropLoader:
+    """Batches of crops of a set of images.
 
     Attributes:
-        pictures: Where they come from.
-        labels: Index of each one's class, (N,).
-        plan: Crops of each.
+        pictures: The images.
+        labels: Class index of each, (N,).
+        crop_specs: The crops to take of each.
         image_size: Side of a crop of size one.
-        batch_size: Over all ranks; a rest at the end of an epoch is left out.
-        seed: Of orders and crops. A picture's crops hang on seed, epoch and picture, not on who cuts them.
-        workers: Threads.
+        batch_size: Images in a batch over all ranks; an incomplete batch at the end of an epoch is left out.
+        seed: Determines orders and crops. The crops of an image depend on seed, epoch and image only, not on threads
+            or ranks.
+        workers: Number of threads.
     """
 
-    pictures: Copies
+    pictures: PictureCache
     labels: npt.NDArray[np.int64]
-    plan: Sequence[Crop]
+    crop_specs: Sequence[CropSpec]
     image_size: int
     batch_size: int
     seed: int
@@ -53,33 +53,36 @@ class Loader:
 
     @property
     def epoch_steps(self) -> int:
-        """Batches in an epoch."""
+        """Number of batches in an epoch."""
         return len(self.pictures) // self.batch_size
 
-    def views(self, step: int) -> Views:
-        """This rank's piece of a batch."""
-        epoch, place = divmod(step, self.epoch_steps)
-        every = _order(len(self.pictures), self.seed, epoch)[place * self.batch_size : (place + 1) * self.batch_size]
-        chosen = np.array_split(every, ranks.count())[ranks.rank()]
+    def batch(self, step: int) -> Views:
+        """Return this rank's part of a batch."""
+        epoch, position = divmod(step, self.epoch_steps)
+        start = position * self.batch_size
+        indices = _order(len(self.pictures), self.seed, epoch)[start : start + self.batch_size]
+        own = np.array_split(indices, distributed.world_size())[distributed.rank()]
         draws = np.stack(
             [
-                np.random.default_rng((self.seed, _CROPS, epoch, index)).random((len(self.plan), DRAWS))
-                for index in chosen
+                generator(self.seed, Purpose.PRETRAIN_CROPS, epoch, index).random(
+                    (len(self.crop_specs), DRAWS_PER_CROP)
+                )
+                for index in own
             ]
         )
-        crops = cut_crops([self.pictures[index] for index in chosen], self.plan, self.image_size, draws)
-        return Views(crops, torch.from_numpy(self.labels[chosen]))
+        crops = cut_crops([self.pictures[index] for index in own], self.crop_specs, self.image_size, draws)
+        return Views(crops, torch.from_numpy(self.labels[own]))
 
-    def ahead(self, step: int) -> Generator[Views]:
-        """Batches from this one on, without end."""
-        waiting: deque[Future[Views]] = deque()
+    def prefetch(self, step: int) -> Generator[Views]:
+        """Yield batches from number `step` on, without end, prepared ahead by threads."""
+        pending: deque[Future[Views]] = deque()
         with ThreadPoolExecutor(self.workers) as pool:
             try:
                 while True:
-                    while len(waiting) <= self.workers:
-                        waiting.append(pool.submit(self.views, step))
+                    while len(pending) <= self.workers:
+                        pending.append(pool.submit(self.batch, step))
                         step += 1
-                    yield waiting.popleft().result()
+                    yield pending.popleft().result()
             finally:
-                for future in waiting:
+                for future in pending:
                     future.cancel()

@@ -1,4 +1,4 @@
-"""THE training loop of every method: batches in, a better encoder out; interrupted and resumed it is the same run."""
+"""The training loop of every pre-training method; interrupted and resumed, it computes the same run."""
 
 from __future__ import annotations
 
@@ -13,25 +13,34 @@ from typing import Any
 from torch import nn
 
 from siesta.errors import BadInput
-from siesta.halfway import load_run, save_run
-from siesta.heap import freed_memory_kept
-from siesta.pretrain import ranks
-from siesta.pretrain.contract import Outcome, Training, Views
-from siesta.pretrain.course import Course, stoppable
+from siesta.pretrain import distributed
+from siesta.pretrain.collapse import collapse_indicators, collapse_warning
+from siesta.pretrain.contract import PretrainOutput, TrainingRecipe, Views
 from siesta.pretrain.encoder import Encoder
-from siesta.pretrain.knn import Questions, knn_accuracy
+from siesta.pretrain.knn import KnnPictures, knn_accuracy
 from siesta.pretrain.larc import Larc
-from siesta.pretrain.loader import Loader
-from siesta.pretrain.watch import collapse, watched
+from siesta.pretrain.loader import CropLoader
+from siesta.pretrain.progress import TrainingProgress, stop_on_signal
+from siesta.sleep.malloc import keep_freed_memory
+from siesta.sleep.resume import load_run, save_run
 
-__all__ = ["Epoch", "Job", "OnStep", "Standing", "diverged", "train"]
+__all__ = [
+    "CHECKPOINT_SECONDS",
+    "EpochRecord",
+    "OnStep",
+    "PretrainRun",
+    "PretrainStatus",
+    "divergence_message",
+    "train",
+]
 
-_SAVED_EVERY = 300.0  # seconds
+CHECKPOINT_SECONDS = 300.0
+"""Time between two checkpoints of a run."""
 
 
 @dataclass(frozen=True)
-class Standing:
-    """Where a run stands after a step."""
+class PretrainStatus:
+    """State of a run after a step, for display."""
 
     epoch: float
     fraction: float
@@ -42,18 +51,18 @@ class Standing:
     warning: str | None
 
 
-OnStep = Callable[[Standing], None]
+OnStep = Callable[[PretrainStatus], None]
 
 
 @dataclass(frozen=True)
-class Epoch:
-    """What is kept of an epoch, or of its part that was done.
+class EpochRecord:
+    """What is recorded of an epoch, or of the part of it that was done; its fields are keys of the record file.
 
     Attributes:
         epoch: Epochs done by its end; 0 is the network before its first step.
         loss: Mean over its steps.
-        knn: k-NN accuracy at its end, in per cent, where it was asked for.
-        watched: Means of what is watched for collapse.
+        knn: k-NN accuracy at its end in per cent, where it was measured.
+        watched: Means of the collapse indicators.
     """
 
     epoch: float
@@ -63,145 +72,147 @@ class Epoch:
 
 
 @dataclass
-class Job:
-    """All that a run consists of.
+class PretrainRun:
+    """Everything that a run consists of.
 
     Attributes:
-        method: The module that learns.
+        method: The module that is trained.
         encoder: The part of it that is kept.
-        optimizer: Made of the method's parts.
-        training: How the rate runs.
-        rate: The highest.
-        loader: Where batches come from.
-        course: How far it has come.
-        settings: What it was started with; a checkpoint of others is not resumed.
-        checkpoint: Where it is kept while it is not done.
-        questions: What k-NN is asked about, if anything.
-        knn_every: Epochs between two times.
-        history: Epoch by epoch.
+        optimizer: Optimizer over the method's parameters.
+        recipe: Learning-rate schedule.
+        lr: Highest learning rate.
+        loader: Source of batches.
+        progress: Steps and seconds done.
+        settings: Identity of the run; a checkpoint with another one is refused.
+        checkpoint: File that keeps the run until it is done.
+        knn_pictures: Images to measure k-NN accuracy on, if any.
+        knn_every: Epochs between two such measurements.
+        history: One record for each epoch.
     """
 
     method: nn.Module
     encoder: Encoder
     optimizer: Larc
-    training: Training
-    rate: float
-    loader: Loader
-    course: Course
+    recipe: TrainingRecipe
+    lr: float
+    loader: CropLoader
+    progress: TrainingProgress
     settings: dict[str, Any]
     checkpoint: Path
-    questions: Questions | None = None
+    knn_pictures: KnnPictures | None = None
     knn_every: int = 1
-    history: list[Epoch] = field(default_factory=list)
+    history: list[EpochRecord] = field(default_factory=list)
 
-    def save(self, current: _Sums) -> None:
-        """Writes the checkpoint, on one rank."""
-        if ranks.rank() == 0:
+    def save(self, current: _EpochSums) -> None:
+        """Write the checkpoint on one rank; the others wait for it."""
+        if distributed.rank() == 0:
             state = {
                 "settings": self.settings,
-                "step": self.course.step,
-                "seconds": self.course.seconds,
+                "step": self.progress.step,
+                "seconds": self.progress.seconds,
                 "history": [asdict(epoch) for epoch in self.history],
                 "current": asdict(current),
             }
             save_run(self.checkpoint, self.method, self.optimizer, state)
-        ranks.wait()
+        distributed.barrier()
 
-    def resume(self) -> _Sums:
-        """Goes on from the checkpoint, if there is one; returns the sums of the epoch that was under way."""
+    def resume(self) -> _EpochSums:
+        """Load the checkpoint, if there is one, and return the sums of the unfinished epoch."""
         if not self.checkpoint.exists():
-            return _Sums()
+            return _EpochSums()
         state, _ = load_run(self.checkpoint, self.method, self.optimizer, self.settings)
-        self.course.step, self.course.seconds = state["step"], state["seconds"]
-        self.history = [Epoch(**epoch) for epoch in state["history"]]
-        return _Sums(**state["current"])
+        self.progress.step = state["step"]
+        self.progress.seconds = state["seconds"]
+        self.history = [EpochRecord(**epoch) for epoch in state["history"]]
+        return _EpochSums(**state["current"])
 
 
 @dataclass
-class _Sums:
-    """Of an epoch under way."""
+class _EpochSums:
+    """Sums over the steps of an unfinished epoch; its fields are keys of the checkpoint."""
 
     steps: int = 0
     loss: float = 0.0
     watched: dict[str, float] = field(default_factory=dict)
 
-    def add(self, loss: float, found: dict[str, float]) -> None:
+    def add(self, loss: float, indicators: dict[str, float]) -> None:
         self.steps += 1
         self.loss += loss
-        self.watched = {name: self.watched.get(name, 0.0) + value for name, value in found.items()}
+        self.watched = {name: self.watched.get(name, 0.0) + value for name, value in indicators.items()}
 
-    def epoch(self, number: float) -> Epoch:
+    def record(self, epoch: float) -> EpochRecord:
         means = {name: value / self.steps for name, value in self.watched.items()}
-        return Epoch(number, self.loss / self.steps, None, means)
+        return EpochRecord(epoch, self.loss / self.steps, None, means)
 
 
-@freed_memory_kept()
-def train(job: Job, on_step: OnStep | None = None) -> bool:
-    """Trains until the course is over; False when it was stopped before, with all of it in the checkpoint."""
-    sums = job.resume()
-    job.method.train()
-    model = ranks.together(job.method)
-    if not job.history:
-        job.history.append(_asked(job, Epoch(0.0)))
-    course, saved = job.course, time.monotonic()
-    if not course.step:
-        job.save(sums)  # a disk that is full says so now
-    with stoppable() as stopped, contextlib.closing(job.loader.ahead(course.step)) as batches:
-        while not course.over:
+@keep_freed_memory()
+def train(run: PretrainRun, on_step: OnStep | None = None) -> bool:
+    """Train until the run is done; return False if a signal stopped it before, with its state in the checkpoint."""
+    sums = run.resume()
+    run.method.train()
+    model = distributed.wrap_ddp(run.method)
+    if not run.history:
+        run.history.append(_with_knn(run, EpochRecord(0.0)))
+    progress, saved_at = run.progress, time.monotonic()
+    if not progress.step:
+        run.save(sums)  # reports a full disk before hours of training
+    with stop_on_signal() as stop_requested, contextlib.closing(run.loader.prefetch(progress.step)) as batches:
+        while not progress.done:
             start = time.monotonic()
-            loss, found = _step(job, model, next(batches))
-            course.tick(time.monotonic() - start)
-            sums.add(loss, found)
+            loss, indicators = _step(run, model, next(batches))
+            progress.advance(time.monotonic() - start)
+            sums.add(loss, indicators)
             if on_step is not None:
-                on_step(_standing(job, loss, found))
-            if course.step % job.loader.epoch_steps == 0 or course.over:
-                job.history.append(_asked(job, sums.epoch(course.step / job.loader.epoch_steps)))
-                sums = _Sums()
-            stop = stopped()
-            if stop or course.over or ranks.mean(time.monotonic() - saved) > _SAVED_EVERY:
-                job.save(sums)
-                saved = time.monotonic()
-            if stop and not course.over:
+                on_step(_status(run, loss, indicators))
+            if progress.step % run.loader.epoch_steps == 0 or progress.done:
+                run.history.append(_with_knn(run, sums.record(progress.step / run.loader.epoch_steps)))
+                sums = _EpochSums()
+            stop = stop_requested()
+            due = distributed.all_reduce_mean(time.monotonic() - saved_at) > CHECKPOINT_SECONDS
+            if stop or progress.done or due:
+                run.save(sums)
+                saved_at = time.monotonic()
+            if stop and not progress.done:
                 return False
     return True
 
 
-def diverged(checkpoint: Path) -> str:
-    """What to do then."""
+def divergence_message(checkpoint: Path) -> str:
+    """Return the error message for a loss or weights that are not finite."""
     return f"the training diverged: remove {checkpoint} and use a lower learning rate"
 
 
-def _step(job: Job, model: nn.Module, views: Views) -> tuple[float, dict[str, float]]:
-    """One step; returns its loss over all ranks and what is watched, both before it."""
-    fraction, device = job.course.fraction, job.encoder.mean.device
-    outcome: Outcome = model(Views([crop.to(device) for crop in views.crops], views.labels.to(device)), fraction)
-    loss = ranks.mean(float(outcome.loss.detach()))
+def _step(run: PretrainRun, model: nn.Module, views: Views) -> tuple[float, dict[str, float]]:
+    """Take one step; return the loss over all ranks and the collapse indicators, both from before it."""
+    fraction, device = run.progress.fraction, run.encoder.mean.device
+    output: PretrainOutput = model(Views([crop.to(device) for crop in views.crops], views.labels.to(device)), fraction)
+    loss = distributed.all_reduce_mean(float(output.loss.detach()))
     if not math.isfinite(loss):
-        raise BadInput(diverged(job.checkpoint))
-    job.optimizer.zero_grad(set_to_none=True)
-    outcome.loss.backward()  # type: ignore[no-untyped-call]
-    job.optimizer.prepare(job.rate * job.training.share(fraction), fraction)
-    job.optimizer.step()
-    return loss, watched(outcome)
+        raise BadInput(divergence_message(run.checkpoint))
+    run.optimizer.zero_grad(set_to_none=True)
+    output.loss.backward()  # type: ignore[no-untyped-call]
+    run.optimizer.prepare(run.lr * run.recipe.lr_factor(fraction), fraction)
+    run.optimizer.step()
+    return loss, collapse_indicators(output)
 
 
-def _asked(job: Job, epoch: Epoch) -> Epoch:
-    """The epoch with its k-NN accuracy, where it is time for that."""
-    due = round(epoch.epoch) % job.knn_every == 0 or job.course.over
-    if job.questions is None or not due:
+def _with_knn(run: PretrainRun, epoch: EpochRecord) -> EpochRecord:
+    """Return the record with the k-NN accuracy of the encoder, if it is due."""
+    due = round(epoch.epoch) % run.knn_every == 0 or run.progress.done
+    if run.knn_pictures is None or not due:
         return epoch
-    return replace(epoch, knn=knn_accuracy(job.encoder, job.questions))
+    return replace(epoch, knn=knn_accuracy(run.encoder, run.knn_pictures))
 
 
-def _standing(job: Job, loss: float, found: dict[str, float]) -> Standing:
-    course, batch = job.course, job.loader.batch_size
-    pictures = course.step * batch
-    return Standing(
-        epoch=course.step / job.loader.epoch_steps,
-        fraction=course.fraction,
+def _status(run: PretrainRun, loss: float, indicators: dict[str, float]) -> PretrainStatus:
+    progress = run.progress
+    pictures = progress.step * run.loader.batch_size
+    return PretrainStatus(
+        epoch=progress.step / run.loader.epoch_steps,
+        fraction=progress.fraction,
         loss=loss,
         pictures=pictures,
-        pictures_per_second=pictures / max(course.seconds, 1e-9),
-        seconds_left=course.left,
-        warning=collapse(found),
+        pictures_per_second=pictures / max(progress.seconds, 1e-9),
+        seconds_left=progress.seconds_left,
+        warning=collapse_warning(indicators),
     )

@@ -1,7 +1,7 @@
-"""MIRA and Barlow Twins together, a row of the SIESTA paper's table of methods.
+"""MIRA and Barlow Twins combined, a row of the SIESTA paper's table of pre-training methods.
 
-The paper does not say how it joins them. Here the losses are added, that of Barlow Twins for one number of its
-embedding, on the two large crops.
+The paper does not say how it combines them. Here the two losses are added, that of Barlow Twins divided by the width of
+its embedding, on the two large crops.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import ClassVar
 from torch import nn
 
 from siesta.pretrain.barlow_twins import barlow_loss
-from siesta.pretrain.contract import Outcome, Part, Training, Views
-from siesta.pretrain.crops import Crop
-from siesta.pretrain.encoder import Encoder, projector
+from siesta.pretrain.contract import ParamGroup, PretrainOutput, TrainingRecipe, Views
+from siesta.pretrain.crops import CropSpec
+from siesta.pretrain.encoder import Encoder, projection_mlp
 from siesta.pretrain.mira import MIRA
 from siesta.pretrain.swav import LARGE_CROPS
 
@@ -22,11 +22,20 @@ __all__ = ["MIRABarlowTwins"]
 
 
 class MIRABarlowTwins(nn.Module):
-    """One encoder, a head for each."""
+    """One encoder with a projection head for each of the two losses.
 
-    plan: ClassVar[tuple[Crop, ...]] = MIRA.plan
-    recipe: ClassVar[Training] = MIRA.recipe
-    labelled: ClassVar[bool] = False
+    Args:
+        encoder: The network to train.
+        prototypes: See `MIRA`.
+        target_temperature: See `MIRA`.
+        hidden: See `MIRA`.
+        width: See `BarlowTwins`.
+        redundancy: See `BarlowTwins`.
+    """
+
+    crop_specs: ClassVar[tuple[CropSpec, ...]] = MIRA.crop_specs
+    recipe: ClassVar[TrainingRecipe] = MIRA.recipe
+    needs_labels: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -40,21 +49,22 @@ class MIRABarlowTwins(nn.Module):
     ) -> None:
         super().__init__()
         self.mira = MIRA(encoder, prototypes=prototypes, target_temperature=target_temperature, hidden=hidden)
-        self.projector = projector(encoder.features, width, width, width)
-        self._width, self._redundancy = width, redundancy
+        self.projector = projection_mlp(encoder.features, width, width, width)
+        self._width = width
+        self._redundancy = redundancy
 
     @property
     def encoder(self) -> Encoder:
-        """What is kept."""
+        """The network that is kept after training."""
         return self.mira.encoder
 
-    def parts(self) -> list[Part]:
-        """MIRA's, and the second head."""
-        return [*self.mira.parts(), Part(self.projector.parameters())]
+    def param_groups(self) -> list[ParamGroup]:
+        """Return the groups of MIRA, and the second head."""
+        return [*self.mira.param_groups(), ParamGroup(self.projector.parameters())]
 
-    def forward(self, views: Views, fraction: float) -> Outcome:
-        """Crops, the large ones first -> loss."""
-        z = self.encoder.many(views.crops)
-        found = self.mira.of_features(z, views, fraction)
+    def forward(self, views: Views, fraction: float) -> PretrainOutput:
+        """Compute the loss of crops, the large ones first."""
+        z = self.encoder.encode_crops(views.crops)
+        output = self.mira.forward_features(z, views, fraction)
         first, second = (self.projector(rows) for rows in z.chunk(len(views.crops))[:LARGE_CROPS])
-        return replace(found, loss=found.loss + barlow_loss(first, second, self._redundancy) / self._width)
+        return replace(output, loss=output.loss + barlow_loss(first, second, self._redundancy) / self._width)

@@ -1,17 +1,17 @@
-"""Options of methods, checked before anything is copied or trained."""
+"""Options of pre-training methods, checked before anything is copied or trained."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from siesta.data.options import checked
+from siesta.data.options import check_options
 from siesta.errors import BadInput
 from siesta.pretrain.contract import Pretrainer
 
-__all__ = ["BOUNDS", "checked_options"]
+__all__ = ["OPTION_BOUNDS", "check_method_options"]
 
-BOUNDS: dict[str, tuple[float, float]] = {
+OPTION_BOUNDS: dict[str, tuple[float, float]] = {
     "beta": (0.0, 0.99),
     "embedding": (1, 65_536),
     "epsilon": (0.001, 100.0),
@@ -35,19 +35,24 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "weight": (0.0, 1000.0),
     "width": (2, 65_536),
 }
-"""What numbers may be, by name of the option; the same name means the same in every method."""
+"""Smallest and largest value of numeric options by name; a name means the same in every method."""
 
-_COUNTED = "classes"  # of `supervised`; the folders say how many
+_CLASS_COUNT = "classes"  # set by `pretrain` to the number of folders, never by the user
 
 
-def checked_options(name: str, kind: type[Pretrainer], options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options as the method takes them; one that it has not, or that makes no sense, gets a sentence."""
-    if _COUNTED in options:
-        raise BadInput(f"the {_COUNTED} of method {name} are the folders in --data: leave the option out")
-    ready = checked(f"method {name}", kind, {**options, _COUNTED: 2} if kind.labelled else options)
-    ready.pop(_COUNTED, None)
-    for option, value in ready.items():
-        low, high = BOUNDS.get(option, (None, None))
+def check_method_options(name: str, method: type[Pretrainer], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options converted to the types that a method takes.
+
+    Raises:
+        BadInput: The method has no such option, or its value is of the wrong type or out of bounds.
+    """
+    if _CLASS_COUNT in options:
+        raise BadInput(f"the {_CLASS_COUNT} of method {name} are the folders in --data: remove this option")
+    required = {_CLASS_COUNT: 2} if method.needs_labels else {}
+    checked = check_options(f"method {name}", method, {**options, **required})
+    checked.pop(_CLASS_COUNT, None)
+    for option, value in checked.items():
+        low, high = OPTION_BOUNDS.get(option, (None, None))
         if low is not None and high is not None and not low <= value <= high:
-            raise BadInput(f"option '{option}' of method {name} lies in {low:g}..{high:g}, not {value:g}")
-    return ready
+            raise BadInput(f"option '{option}' of method {name} must be in {low:g}..{high:g}, not {value:g}")
+    return checked

@@ -1,17 +1,17 @@
-"""The newest embeddings of batches that have passed."""
+"""A first-in, first-out queue of embeddings of recent batches."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
 
-__all__ = ["Queue"]
+__all__ = ["EmbeddingQueue"]
 
 
-class Queue(nn.Module):
-    """Up to `length` rows, newest batch first.
+class EmbeddingQueue(nn.Module):
+    """Up to `length` rows, newest batch first; its buffers are part of a checkpoint.
 
-    >>> queue = Queue(3, 1)
+    >>> queue = EmbeddingQueue(3, 1)
     >>> queue.put(torch.tensor([[1.0], [2.0]]))
     >>> queue.put(torch.tensor([[3.0], [4.0]]))
     >>> queue.rows().flatten().tolist(), queue.full
@@ -28,17 +28,17 @@ class Queue(nn.Module):
 
     @property
     def full(self) -> bool:
-        """Whether the oldest row is a real one."""
+        """Whether `length` rows have been put."""
         return int(self.filled) == len(self.kept)
 
     def rows(self) -> Tensor:
-        """What is in it, (n, D)."""
+        """Return the rows in the queue, (n, D)."""
         return self.kept[: int(self.filled)]
 
     @torch.no_grad()
     def put(self, batch: Tensor) -> None:
-        """Adds a batch (B, D) in front; as many of the oldest go."""
+        """Add a batch (B, D) in front and drop the oldest rows beyond `length`."""
         length = len(self.kept)
-        # a new tensor: a gradient may still need the old one
+        # a new tensor, because a backward pass may still need the old one
         self.kept = torch.cat([batch[:length], self.kept[: max(length - len(batch), 0)]])
         self.filled.add_(len(batch)).clamp_(max=length)

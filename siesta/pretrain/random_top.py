@@ -1,4 +1,4 @@
-"""A pre-trained bottom under a fresh top, the row "Random Initialization" of the SIESTA paper's table of methods."""
+"""A pre-trained bottom under a randomly initialised top: the row "Random Initialization" of the SIESTA paper."""
 
 from __future__ import annotations
 
@@ -12,6 +12,12 @@ __all__ = ["random_top"]
 
 
 def random_top(backbone: str, weights: str | Path, cut: int | None = None) -> Backbone:
-    """A network with a file's weights below the cut, the network's usual one when None, and fresh ones above it."""
-    known, fresh = (make_backbone(backbone, cut, weights=source) for source in (weights, RANDOM))
-    return replace(known, top=fresh.top)
+    """Return a network with a file's weights below the cut and random weights above it, for images of 224 px.
+
+    Args:
+        backbone: A key of `BACKBONES`.
+        weights: File of weights.
+        cut: Number of layers in the bottom; the network's default when None.
+    """
+    trained, fresh = (make_backbone(backbone, cut, weights=source) for source in (weights, RANDOM))
+    return replace(trained, top=fresh.top)

@@ -1,4 +1,4 @@
-"""The file that a run writes, and what lies beside it: a record of what was done, a lock, a checkpoint on the way."""
+"""The file of weights that a run writes, and the files beside it: record, lock and checkpoint."""
 
 from __future__ import annotations
 
@@ -12,53 +12,53 @@ from typing import Any, Literal
 from siesta.backbones import checkpoint_bytes
 from siesta.contracts import Backbone
 from siesta.errors import BadInput
-from siesta.halfway import check_same
-from siesta.pretrain import ranks
-from siesta.pretrain.loop import Epoch
+from siesta.files import Lock, disk_errors, replace_file
+from siesta.pretrain import distributed
+from siesta.pretrain.loop import EpochRecord
 from siesta.provenance import provenance
-from siesta.store.files import Lock, disk_errors, replace_file
+from siesta.sleep.resume import check_same_settings
 
-__all__ = ["Pretrained", "ResultFile"]
+__all__ = ["OutputFile", "PretrainResult"]
 
 
 @dataclass(frozen=True)
-class Pretrained:
-    """What a call has done.
+class PretrainResult:
+    """What a call of `pretrain` did; its fields are keys of the record file and of `--json`.
 
     Attributes:
-        status: "trained"; "interrupted" when it can go on; "known" when all was done before and nothing has changed.
-        pictures: Looked at in all, repeats included.
+        status: "trained"; "interrupted" if the run can be resumed; "known" if it was done before and nothing changed.
+        pictures: Images trained on, repetitions included.
         epochs: Passes over the folder.
-        seconds: Spent in steps.
-        history: Epoch by epoch, the network before its first step included.
-        warning: What looks like collapse at the end, if anything does.
-        skipped: Why some pictures could not be used.
+        seconds: Seconds spent in steps.
+        history: One record for each epoch, and one for the network before its first step.
+        warning: Sign of collapse at the end, if there is one.
+        skipped: Error messages of the images that could not be read.
     """
 
     status: Literal["trained", "interrupted", "known"]
     pictures: int
     epochs: float
     seconds: float
-    history: tuple[Epoch, ...]
+    history: tuple[EpochRecord, ...]
     warning: str | None
     skipped: tuple[str, ...] = ()
 
 
-class ResultFile:
-    """A file of weights that a run makes, with `.json`, `.part` and a hidden lock beside it, whatever it is called."""
+class OutputFile:
+    """The file of weights of a run, with `.json` (record), `.part` (checkpoint) and a hidden lock beside it."""
 
     def __init__(self, path: Path) -> None:
         if not path.name:
-            raise BadInput(f"'{path}' is no name of a file to write: choose one like swav.safetensors")
+            raise BadInput(f"'{path}' is not the name of a file: choose one such as swav.safetensors")
         self.path = path
         self.checkpoint = path.with_name(f"{path.name}.part")
         self._record = path.with_name(f"{path.name}.json")
         self._lock = path.with_name(f".{path.name}.lock")
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Keeps other processes away, but for other ranks; says at once where nothing can be written."""
-        if ranks.rank() != 0:
+    def locked(self) -> Iterator[None]:
+        """Refuse other processes but the ranks of this run; fail at once where the folder cannot be written."""
+        if distributed.rank() != 0:
             yield
             return
         with disk_errors(self.path):
@@ -69,35 +69,40 @@ class ResultFile:
             self._lock.unlink(missing_ok=True)
             lock.release()
 
-    def known(self, identity: Mapping[str, Any]) -> Pretrained | None:
-        """What this very run did before, None if nothing; refuses where a file would be lost that is not its own."""
+    def finished_result(self, identity: Mapping[str, Any]) -> PretrainResult | None:
+        """Return the result of the same run if it was done before, and None if there is no such file.
+
+        Raises:
+            BadInput: A file is there that another run or program wrote and that this run would replace.
+        """
         if not self.path.exists():
-            if self._record.exists() and not self._ours():
+            if self._record.exists() and not self._is_own_record():
                 raise BadInput(
-                    f"{self._record} exists already, and would be written too: choose another name or move it"
+                    f"{self._record} exists already, and this run would replace it: choose another name or move it"
                 )
             return None
         try:
             facts = json.loads(self._record.read_text("utf-8"))
-            check_same(self.path, facts["settings"], identity)
-            history = tuple(Epoch(**epoch) for epoch in facts["history"])
-            kept = {name: facts[name] for name in ("pictures", "epochs", "seconds", "warning")}
-            return Pretrained("known", history=history, skipped=tuple(facts["skipped"]), **kept)
+            check_same_settings(self.path, facts["settings"], identity)
+            history = tuple(EpochRecord(**epoch) for epoch in facts["history"])
+            totals = {name: facts[name] for name in ("pictures", "epochs", "seconds", "warning")}
+            return PretrainResult("known", history=history, skipped=tuple(facts["skipped"]), **totals)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise BadInput(f"{self.path} exists already: choose another name or remove it first") from error
 
-    def _ours(self) -> bool:
+    def _is_own_record(self) -> bool:
         try:
             return {"settings", "history"} <= set(json.loads(self._record.read_text("utf-8")))
         except (OSError, ValueError, TypeError):
             return False
 
     def write(self, backbone: Backbone, facts: Mapping[str, Any]) -> None:
-        """The weights, and beside them what was done; then the checkpoint goes."""
+        """Write the record and the weights, then remove the checkpoint."""
         if self.path.exists():
             raise BadInput(
-                f"{self.path} has come into being meanwhile: move it away, and the same command ends the run"
+                f"{self.path} was written by another program during the run: move it away and run the same command "
+                "again, which then writes the weights"
             )
-        replace_file(self._record, json.dumps({**facts, **provenance()}, indent=1).encode())
+        replace_file(self._record, json.dumps({**facts, **provenance()}, indent=1))
         replace_file(self.path, checkpoint_bytes(backbone))
         self.checkpoint.unlink(missing_ok=True)

@@ -1,8 +1,8 @@
 """SwAV + E-SSL (Dangovski et al. 2022, "Equivariant Contrastive Learning").
 
-One more small crop of each picture is shown in all four quarter turns, and a head on top of z has to say which turn it
-is: features that other crops make blind to everything keep an eye for what is upright. Head and weight as its authors
-have them with SimCLR; with SwAV they published none.
+A further small crop of each image is rotated by all four quarter turns, and a head on z predicts the rotation: while
+the other crops make features invariant, these keep them sensitive to orientation. Head and weight are those that its
+authors use with SimCLR; they published none for SwAV.
 """
 
 from __future__ import annotations
@@ -15,28 +15,37 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from siesta.pretrain.contract import Outcome, Part, Training, Views
-from siesta.pretrain.crops import Crop
+from siesta.pretrain.contract import ParamGroup, PretrainOutput, TrainingRecipe, Views
+from siesta.pretrain.crops import CropSpec
 from siesta.pretrain.encoder import Encoder
 from siesta.pretrain.swav import SMALL, SwAV
 
 __all__ = ["SwAVESSL", "quarter_turns"]
 
-TURNS = 4
+_QUARTER_TURNS = 4
+_BOTTLENECK = 128
 
 
 def quarter_turns(crops: Tensor) -> tuple[Tensor, Tensor]:
-    """Crops (B, 3, s, s) turned by 0, 90, 180 and 270 degrees: (4 * B, 3, s, s), and how often each was turned."""
-    turned = torch.cat([torch.rot90(crops, turn, (2, 3)) for turn in range(TURNS)])
-    return turned, torch.arange(TURNS, device=crops.device).repeat_interleave(len(crops))
+    """Return crops (B, 3, s, s) rotated by 0, 90, 180 and 270 degrees, (4 * B, 3, s, s), and their quarter turns."""
+    turned = torch.cat([torch.rot90(crops, turn, (2, 3)) for turn in range(_QUARTER_TURNS)])
+    return turned, torch.arange(_QUARTER_TURNS, device=crops.device).repeat_interleave(len(crops))
 
 
 class SwAVESSL(nn.Module):
-    """SwAV, and a head that predicts rotations."""
+    """SwAV with a head that predicts rotations.
 
-    plan: ClassVar[tuple[Crop, ...]] = (*SwAV.plan, SMALL)
-    recipe: ClassVar[Training] = SwAV.recipe
-    labelled: ClassVar[bool] = False
+    Args:
+        encoder: The network to train.
+        prototypes: See `SwAV`.
+        queue: See `SwAV`.
+        hidden: Width of the hidden layers of both heads.
+        weight: Weight of the rotation loss.
+    """
+
+    crop_specs: ClassVar[tuple[CropSpec, ...]] = (*SwAV.crop_specs, SMALL)
+    recipe: ClassVar[TrainingRecipe] = SwAV.recipe
+    needs_labels: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -55,21 +64,23 @@ class SwAVESSL(nn.Module):
             for inputs, outputs in pairwise(sizes)
             for layer in (nn.Linear(inputs, outputs), nn.LayerNorm(outputs), nn.ReLU())
         ]
-        self.predictor = nn.Sequential(*layers, nn.Linear(hidden, 128), nn.LayerNorm(128), nn.Linear(128, TURNS))
+        self.predictor = nn.Sequential(
+            *layers, nn.Linear(hidden, _BOTTLENECK), nn.LayerNorm(_BOTTLENECK), nn.Linear(_BOTTLENECK, _QUARTER_TURNS)
+        )
         self._weight = weight
 
     @property
     def encoder(self) -> Encoder:
-        """What is kept."""
+        """The network that is kept after training."""
         return self.swav.encoder
 
-    def parts(self) -> list[Part]:
-        """SwAV's, and the predictor."""
-        return [*self.swav.parts(), Part(self.predictor.parameters())]
+    def param_groups(self) -> list[ParamGroup]:
+        """Return the groups of SwAV, and the rotation head."""
+        return [*self.swav.param_groups(), ParamGroup(self.predictor.parameters())]
 
-    def forward(self, views: Views, fraction: float) -> Outcome:
-        """SwAV's crops and one more -> loss."""
-        found: Outcome = self.swav(replace(views, crops=views.crops[:-1]), fraction)
+    def forward(self, views: Views, fraction: float) -> PretrainOutput:
+        """Compute the loss of SwAV's crops and of a further small crop."""
+        output: PretrainOutput = self.swav(replace(views, crops=views.crops[:-1]), fraction)
         turned, turns = quarter_turns(views.crops[-1])
         loss = F.cross_entropy(self.predictor(self.swav.encoder(turned)), turns)
-        return replace(found, loss=found.loss + self._weight * loss)
+        return replace(output, loss=output.loss + self._weight * loss)

@@ -1,9 +1,9 @@
 """SwAV + SEAL (Sarfi et al. 2023, "Simulated Annealing in Early Layers Leads to Better Generalization").
 
-A run is divided into generations. In each but the first, early layers go uphill for a while, a hundredth as fast as
-they would go down and without decay, while the later ones learn as ever. Ten generations, a quarter of each uphill, as
-its authors have it on Tiny-ImageNet; early are the layers below the network's usual cut, where they have the first two
-of a ResNet's four stages. Rates follow SwAV's one cosine over the whole run.
+A run is divided into generations. At the start of each but the first, early layers ascend the loss with a hundredth of
+the learning rate and without weight decay, while later layers are trained as always. Ten generations with a quarter of
+each ascending are its authors' values for Tiny-ImageNet. Early layers are those below the network's default cut, where
+the authors have the first two of a ResNet's four stages. The learning rate follows SwAV's one cosine over the run.
 """
 
 from __future__ import annotations
@@ -12,30 +12,47 @@ from typing import ClassVar
 
 from torch import nn
 
-from siesta.pretrain.contract import Outcome, Part, Training, Views
-from siesta.pretrain.crops import Crop
+from siesta.pretrain.contract import ParamGroup, PretrainOutput, TrainingRecipe, Views
+from siesta.pretrain.crops import CropSpec
 from siesta.pretrain.encoder import Encoder
 from siesta.pretrain.swav import SwAV
 
-__all__ = ["SwAVSEAL", "annealed"]
+__all__ = ["SwAVSEAL", "early_lr_factor"]
 
 
-def annealed(fraction: float, generations: int, uphill: float, speed: float) -> float:
-    """Factor on the rate of early layers at a fraction of the run.
+def early_lr_factor(fraction: float, generations: int, uphill: float, speed: float) -> float:
+    """Return the learning-rate factor of early layers at a fraction of the run.
 
-    >>> [annealed(fraction, 10, 0.25, 0.01) for fraction in (0.01, 0.09, 0.11, 0.13)]
-    [1.0, 1.0, -0.01, 1.0]
+    Args:
+        fraction: Fraction of the run.
+        generations: Number of generations in it.
+        uphill: Fraction of each generation but the first in which early layers ascend.
+        speed: Learning rate of the ascent as a fraction of the current one.
+
+    Example:
+        >>> [early_lr_factor(fraction, 10, 0.25, 0.01) for fraction in (0.01, 0.09, 0.11, 0.13)]
+        [1.0, 1.0, -0.01, 1.0]
     """
-    generation, place = divmod(fraction * generations, 1.0)
-    return -speed if generation >= 1 and place < uphill else 1.0
+    generation, position = divmod(fraction * generations, 1.0)
+    return -speed if generation >= 1 and position < uphill else 1.0
 
 
 class SwAVSEAL(nn.Module):
-    """SwAV whose early layers forget a little, again and again."""
+    """SwAV whose early layers ascend the loss from time to time.
 
-    plan: ClassVar[tuple[Crop, ...]] = SwAV.plan
-    recipe: ClassVar[Training] = SwAV.recipe
-    labelled: ClassVar[bool] = False
+    Args:
+        encoder: The network to train.
+        prototypes: See `SwAV`.
+        queue: See `SwAV`.
+        hidden: See `SwAV`.
+        generations: Number of generations in a run.
+        uphill: Fraction of each generation but the first in which early layers ascend.
+        speed: Learning rate of the ascent as a fraction of the current one.
+    """
+
+    crop_specs: ClassVar[tuple[CropSpec, ...]] = SwAV.crop_specs
+    recipe: ClassVar[TrainingRecipe] = SwAV.recipe
+    needs_labels: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -50,27 +67,29 @@ class SwAVSEAL(nn.Module):
     ) -> None:
         super().__init__()
         self.swav = SwAV(encoder, prototypes=prototypes, queue=queue, hidden=hidden)
-        self._generations, self._uphill, self._speed = generations, uphill, speed
+        self._generations = generations
+        self._uphill = uphill
+        self._speed = speed
 
     @property
     def encoder(self) -> Encoder:
-        """What is kept."""
+        """The network that is kept after training."""
         return self.swav.encoder
 
-    def parts(self) -> list[Part]:
-        """SwAV's, early layers apart."""
-        early = list(self.swav.encoder.layers[: self.swav.encoder.early].parameters())
-        apart = {id(parameter) for parameter in early}
+    def param_groups(self) -> list[ParamGroup]:
+        """Return the groups of SwAV with a separate group for early layers."""
+        early = list(self.swav.encoder.layers[: self.swav.encoder.early_layers].parameters())
+        early_ids = {id(parameter) for parameter in early}
         others = [
-            Part([parameter for parameter in part.parameters if id(parameter) not in apart], part.factor)
-            for part in self.swav.parts()
+            ParamGroup([parameter for parameter in group.parameters if id(parameter) not in early_ids], group.lr_factor)
+            for group in self.swav.param_groups()
         ]
-        return [Part(early, self._factor), *others]
+        return [ParamGroup(early, self._early_lr_factor), *others]
 
-    def _factor(self, fraction: float) -> float:
-        return annealed(fraction, self._generations, self._uphill, self._speed)
+    def _early_lr_factor(self, fraction: float) -> float:
+        return early_lr_factor(fraction, self._generations, self._uphill, self._speed)
 
-    def forward(self, views: Views, fraction: float) -> Outcome:
-        """As SwAV."""
-        outcome: Outcome = self.swav(views, fraction)
-        return outcome
+    def forward(self, views: Views, fraction: float) -> PretrainOutput:
+        """Compute the loss of SwAV."""
+        output: PretrainOutput = self.swav(views, fraction)
+        return output

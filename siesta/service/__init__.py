@@ -1,1 +1,1 @@
-"""The service: a learner over HTTP, and in a browser."""
+"""HTTP service around one learner, with a web page and a Python client."""

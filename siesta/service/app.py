@@ -1,81 +1,128 @@
-"""The service put together: routes, the page, and what stands before them."""
+"""Assembly of the ASGI application: routes, page, error handlers and middleware."""
 
 from __future__ import annotations
 
 import asyncio
 import mimetypes
+from collections.abc import Sequence
+from copy import deepcopy
 from pathlib import Path
 
-from fastapi import FastAPI
-from fastapi.responses import FileResponse
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.responses import FileResponse, JSONResponse
 from pydantic import BaseModel
 from starlette.middleware.cors import CORSMiddleware
 from starlette.staticfiles import StaticFiles
 
 from siesta import __version__
-from siesta.jobs import SleepJob
-from siesta.service import front, lessons, nights
-from siesta.service.desk import Desk
-from siesta.service.door import Door
-from siesta.service.events import Streams
-from siesta.service.guard import Guard, Keeper
-from siesta.service.metrics import Metrics, Timed
-from siesta.service.options import Options
-from siesta.service.parts import Parts
-from siesta.service.problems import answer_problems
-from siesta.service.shapes import Changed
-from siesta.service.tokens import Tokens
-from siesta.service.uploads import Uploads
+from siesta.service.auth import AuthMiddleware, TokenVerifier, cookie_name
+from siesta.service.deps import ServiceContext
+from siesta.service.endpoints import Endpoints
+from siesta.service.limits import LimitsMiddleware
+from siesta.service.metrics import Metrics, MetricsMiddleware
+from siesta.service.options import ServiceOptions
+from siesta.service.problems import add_problem_handlers
+from siesta.service.routes import classes, learn, sleep, system
+from siesta.service.schemas import ChangedEvent
+from siesta.service.sse import EventStreams
+from siesta.service.tokens import TokenStore
+from siesta.service.uploads import UploadDecoder
+from siesta.service.worker import LearnerThread
+from siesta.sleep.job import SleepJob
 
-__all__ = ["make_app"]
+__all__ = ["ROUTERS", "make_app"]
 
-_PAGE = Path(__file__).parent / "static"
-_TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}  # whatever the system thinks
+_STATIC = Path(__file__).parent / "static"
+# The system's own table of types may lack these or have others, and browsers refuse scripts of a wrong type.
+_MEDIA_TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+ROUTERS = (learn.router, classes.router, sleep.router, system.router)
 
 
-def make_app(desk: Desk, options: Options, metrics: Metrics, closing: asyncio.Event) -> FastAPI:
-    """The whole of it, around a desk that is open.
+def make_app(
+    worker: LearnerThread,
+    options: ServiceOptions,
+    metrics: Metrics,
+    closing: asyncio.Event,
+    routers: Sequence[APIRouter] = ROUTERS,
+) -> FastAPI:
+    """Return the application that serves a learner.
 
     Args:
-        desk: Where requests meet the learner.
-        options: What the service is started with.
-        metrics: That the desk counts in.
-        closing: To be set when it shall end, so that streams do.
+        worker: Thread that owns the learner; it is open already.
+        options: Options of the service.
+        metrics: Counters that the worker updates, too.
+        closing: Set by the server when it stops, which ends all event streams.
+        routers: Routers with the endpoints; each of their routes declares what it needs.
     """
     app = FastAPI(
         title="siesta",
         version=__version__,
-        summary="A picture classifier that learns as it goes and consolidates while it sleeps.",
-        docs_url=None,  # they would load scripts from elsewhere
+        summary="An image classifier that learns continually and consolidates while it sleeps.",
+        openapi_url=None,  # served by `_add_schema`
+        docs_url=None,  # FastAPI's pages load scripts from other sites
         redoc_url=None,
         redirect_slashes=False,
     )
-    job, keeper = SleepJob(desk.path), Keeper(Tokens(desk.path))
-
-    def look() -> dict[str, BaseModel]:
-        changed = Changed(revision=desk.revision, generation=desk.generation)
-        return {"sleep": nights.shape_of(job.status()), "changed": changed}
-
-    app.state.parts = Parts(
-        desk, Uploads(options.limits, desk.image_size), job, keeper, metrics, options, Streams(look, closing)
-    )
-    routers = (lessons.router, nights.router, front.router)
+    verifier = TokenVerifier(TokenStore(worker.path))
+    app.state.context = _make_context(worker, options, metrics, verifier, closing)
     for router in routers:
         app.include_router(router)
-    answer_problems(app, desk.path, [route for router in routers for route in router.routes])
+    routes = [route for router in routers for route in router.routes]
+    add_problem_handlers(app, worker.path, routes)
+    _add_page(app)
+    _add_schema(app)
+    _add_middleware(app, options, metrics, verifier, Endpoints(routes))
+    return app
 
-    for ending, kind in _TYPES.items():
-        mimetypes.add_type(kind, ending)
+
+def _make_context(
+    worker: LearnerThread, options: ServiceOptions, metrics: Metrics, verifier: TokenVerifier, closing: asyncio.Event
+) -> ServiceContext:
+    job = SleepJob(worker.path)
+
+    def snapshot() -> dict[str, BaseModel]:
+        changed = ChangedEvent(revision=worker.revision, generation=worker.generation)
+        return {"sleep": sleep.status_response(job.status()), "changed": changed}
+
+    return ServiceContext(
+        worker=worker,
+        uploads=UploadDecoder(options.limits, worker.image_size),
+        job=job,
+        verifier=verifier,
+        metrics=metrics,
+        options=options,
+        streams=EventStreams(snapshot, closing),
+    )
+
+
+def _add_page(app: FastAPI) -> None:
+    for suffix, media_type in _MEDIA_TYPES.items():
+        mimetypes.add_type(media_type, suffix)
 
     @app.head("/", include_in_schema=False)
     @app.get("/", include_in_schema=False)
     async def page() -> FileResponse:
-        return FileResponse(_PAGE / "index.html")
+        return FileResponse(_STATIC / "index.html")
 
-    app.mount("/static", StaticFiles(directory=_PAGE), name="static")
-    app.add_middleware(Door, limits=options.limits)
-    app.add_middleware(Guard, options=options, keeper=keeper)
-    app.add_middleware(Timed, metrics=metrics)
+    app.mount("/static", StaticFiles(directory=_STATIC), name="static")
+
+
+def _add_schema(app: FastAPI) -> None:
+    @app.head("/openapi.json", include_in_schema=False)
+    @app.get("/openapi.json", include_in_schema=False)
+    async def schema(request: Request) -> JSONResponse:
+        document = deepcopy(app.openapi())
+        document["components"]["securitySchemes"]["cookie"]["name"] = cookie_name(request.headers)
+        return JSONResponse(document)
+
+
+def _add_middleware(
+    app: FastAPI, options: ServiceOptions, metrics: Metrics, verifier: TokenVerifier, endpoints: Endpoints
+) -> None:
+    """Add the middleware, innermost first."""
+    app.add_middleware(LimitsMiddleware, limits=options.limits, endpoints=endpoints)
+    app.add_middleware(AuthMiddleware, options=options, verifier=verifier, endpoints=endpoints)
+    app.add_middleware(MetricsMiddleware, metrics=metrics)
     if options.origins:
         app.add_middleware(
             CORSMiddleware,
@@ -83,4 +130,3 @@ def make_app(desk: Desk, options: Options, metrics: Metrics, closing: asyncio.Ev
             allow_methods=["GET", "POST", "PATCH", "DELETE"],
             allow_headers=["Authorization", "Content-Type"],
         )
-    return app

@@ -1,4 +1,4 @@
-"""A service from Python: what its API can do, with types; it needs no torch."""
+"""Python client of the HTTP API with typed results; it does not need torch."""
 
 from __future__ import annotations
 
@@ -12,135 +12,155 @@ from typing import Any, Self, TypeAlias
 import httpx
 
 from siesta.errors import BadInput, SiestaError
-from siesta.service.shapes import (
-    Answer,
-    Answers,
-    Changed,
-    ClassList,
-    ClassShape,
-    Correction,
-    GenerationList,
-    GenerationShape,
-    Info,
-    LearnedShape,
-    SleepShape,
+from siesta.service.schemas import (
+    ChangedEvent,
+    ClassListResponse,
+    ClassResponse,
+    CorrectionResponse,
+    GenerationListResponse,
+    GenerationResponse,
+    InfoResponse,
+    LearnResponse,
+    PredictionResponse,
+    PredictResponse,
+    SleepStatusResponse,
 )
 
-__all__ = ["Client", "Picture", "Refused"]
+__all__ = ["Client", "ImageFile", "RequestRefused"]
 
-Picture: TypeAlias = str | Path | bytes
-"""A file's path, or what is in it."""
+ImageFile: TypeAlias = str | Path | bytes
+"""Path of an image file, or its content."""
 
 
-class Refused(SiestaError):
-    """A request that the service did not do as wished; the sentence is its own.
+class RequestRefused(SiestaError):
+    """Request that the service answered with a problem; the message is the problem's detail.
 
     Attributes:
-        status: Of its answer.
-        retry_after: Seconds to wait before it is sent again, where the service says so.
-        safe: How many pictures of a lesson are stored all the same.
+        status: HTTP status of the response.
+        retry_after: Seconds to wait before the request is sent again, None if the service does not say.
+        safe: How many images of a learn request were stored before it failed, None if unknown.
+        applied: Whether the change was made all the same, so that it must not be sent again.
+        sample: Id of the sample that a change has made which was applied, None if it made none.
     """
 
     def __init__(self, response: httpx.Response) -> None:
-        """Reads the problem in an answer."""
+        """Read the problem in a response."""
         try:
             problem = response.json()
-            words, safe = str(problem["detail"]), problem.get("safe")
-        except (ValueError, TypeError, KeyError):  # not of our making
-            words, safe = f"{response.url} answered {response.status_code}", None
-        super().__init__(words)
-        self.status, self.safe = response.status_code, safe
-        after = response.headers.get("retry-after", "")
-        self.retry_after = float(after) if after.isdecimal() else None
+            detail = str(problem["detail"])
+        except (ValueError, TypeError, KeyError):  # the response of a proxy, for example
+            problem = {}
+            detail = f"{response.url} answered with status {response.status_code}"
+        super().__init__(detail)
+        self.status = response.status_code
+        self.safe = problem.get("safe")
+        self.applied = bool(problem.get("applied"))
+        self.sample = problem.get("sample")
+        retry_after = response.headers.get("retry-after", "")
+        self.retry_after = float(retry_after) if retry_after.isdecimal() else None
 
 
 class Client:
-    """One service; a `with` block closes its connections."""
+    """Client of one service; usable as a context manager, which closes its connections.
+
+    Example:
+        >>> birds = Client("http://127.0.0.1:8000")
+        >>> birds.learn(["robin1.jpg", "robin2.jpg"], "robin")  # doctest: +SKIP
+        [1, 2]
+        >>> birds.predict("other.jpg").label  # doctest: +SKIP
+        'robin'
+        >>> birds.close()
+    """
 
     def __init__(self, url: str, token: str | None = None, timeout: float = 60.0) -> None:
-        """Connects when it is first asked for something.
+        """Create a client; it connects with the first request.
 
         Args:
-            url: Where the service is, like http://127.0.0.1:8000.
-            token: Where one is needed.
-            timeout: Seconds that are waited for an answer.
+            url: Address of the service, such as http://127.0.0.1:8000.
+            token: Token, where the service needs one.
+            timeout: Seconds to wait for a response.
         """
         if token is not None and not (token.isascii() and token.isprintable()):
-            raise BadInput("a token is one line of plain letters: give it as `siesta token new` showed it")
+            raise BadInput("a token is one line of ASCII characters: give it as `siesta token new` showed it")
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        self._http = httpx.Client(base_url=_address(url), headers=headers, timeout=timeout)
+        self._http = httpx.Client(base_url=_parse_url(url), headers=headers, timeout=timeout)
 
     def close(self) -> None:
-        """Ends its connections."""
+        """Close all connections."""
         self._http.close()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
 
-    # -- teach and ask --------------------------------------------------------------------------------------------
+    # -- learn and predict ----------------------------------------------------------------------------------------
 
-    def learn(self, pictures: Picture | Sequence[Picture], labels: str | Sequence[str]) -> list[int]:
-        """Teaches pictures, with one label for all or one for each; returns their samples' ids."""
-        answer = self._send("POST", "/v1/learn", files=_files(pictures), data={"label": _labels(labels)})
-        return LearnedShape.model_validate_json(answer).ids
+    def learn(self, images: ImageFile | Sequence[ImageFile], labels: str | Sequence[str]) -> list[int]:
+        """Learn images with one label for all or one for each; return the ids of their samples."""
+        body = self._send("POST", "/v1/learn", files=_image_fields(images), data={"label": _check_labels(labels)})
+        return LearnResponse.model_validate_json(body).ids
 
     def predict(
-        self, picture: Picture, top: int = 5, *, threshold: float | None = None, error_rate: float | None = None
-    ) -> Answer:
-        """The best label for a picture."""
-        return self.predict_many([picture], top, threshold=threshold, error_rate=error_rate)[0]
+        self, image: ImageFile, top: int = 5, *, threshold: float | None = None, error_rate: float | None = None
+    ) -> PredictionResponse:
+        """Predict the label of an image."""
+        return self.predict_many([image], top, threshold=threshold, error_rate=error_rate)[0]
 
     def predict_many(
         self,
-        pictures: Sequence[Picture],
+        images: Sequence[ImageFile],
         top: int = 5,
         *,
         threshold: float | None = None,
         error_rate: float | None = None,
-    ) -> list[Answer]:
-        """The best labels for each picture, in order."""
-        wanted = {"top": top, "threshold": threshold, "error_rate": error_rate}
-        given = {name: value for name, value in wanted.items() if value is not None}
-        answer = self._send("POST", "/v1/predict", files=_files(pictures), params=given)
-        return Answers.model_validate_json(answer).predictions
+    ) -> list[PredictionResponse]:
+        """Predict the label of each image, in order.
 
-    # -- what was taught ------------------------------------------------------------------------------------------
+        Args:
+            images: Image files.
+            top: Number of labels to return for each image.
+            threshold: Familiarity below which the label is "unknown".
+            error_rate: Largest share of wrong labels among those given, with 95 % confidence; the rest is "unknown".
+        """
+        query = _without_none(top=top, threshold=threshold, error_rate=error_rate)
+        body = self._send("POST", "/v1/predict", files=_image_fields(images), params=query)
+        return PredictResponse.model_validate_json(body).predictions
 
-    def classes(self) -> list[ClassShape]:
-        """All classes, oldest first."""
-        return ClassList.model_validate_json(self._send("GET", "/v1/classes")).classes
+    # -- classes and samples --------------------------------------------------------------------------------------
 
-    def rename(self, class_id: int, label: str) -> ClassShape:
-        """Gives a class another name."""
-        return ClassShape.model_validate_json(
-            self._send("PATCH", f"/v1/classes/{class_id}", json={"label": _text(label)})
-        )
+    def classes(self) -> list[ClassResponse]:
+        """Return all classes, oldest first."""
+        return ClassListResponse.model_validate_json(self._send("GET", "/v1/classes")).classes
 
-    def merge(self, class_id: int, into: int) -> ClassShape:
-        """Makes one class of two; returns the one that stays."""
-        answer = self._send("POST", f"/v1/classes/{class_id}/merge", json={"into": into})
-        return ClassShape.model_validate_json(answer)
+    def rename(self, class_id: int, label: str) -> ClassResponse:
+        """Rename a class."""
+        body = self._send("PATCH", f"/v1/classes/{class_id}", json={"label": _check_label(label)})
+        return ClassResponse.model_validate_json(body)
+
+    def merge(self, class_id: int, into: int) -> ClassResponse:
+        """Merge a class into another, which is returned."""
+        body = self._send("POST", f"/v1/classes/{class_id}/merge", json={"into": into})
+        return ClassResponse.model_validate_json(body)
 
     def forget(self, class_id: int) -> None:
-        """Forgets a class."""
+        """Forget a class."""
         self._send("DELETE", f"/v1/classes/{class_id}")
 
     def correct(self, sample_id: int, label: str) -> int:
-        """Teaches a sample anew under another label; returns its new id."""
-        answer = self._send("PATCH", f"/v1/samples/{sample_id}", json={"label": _text(label)})
-        return Correction.model_validate_json(answer).id
+        """Learn a sample again under another label; return its new id."""
+        body = self._send("PATCH", f"/v1/samples/{sample_id}", json={"label": _check_label(label)})
+        return CorrectionResponse.model_validate_json(body).id
 
     def forget_sample(self, sample_id: int) -> None:
-        """Forgets one sample."""
+        """Forget one sample."""
         self._send("DELETE", f"/v1/samples/{sample_id}")
 
     def thumbnail(self, sample_id: int) -> bytes:
-        """A small WebP of what was taught."""
+        """Return the thumbnail of a sample as WebP."""
         return self._send("GET", f"/v1/samples/{sample_id}/thumbnail")
 
     # -- sleep ----------------------------------------------------------------------------------------------------
@@ -152,97 +172,110 @@ class Client:
         seconds: float | None = None,
         until: str | None = None,
         policy: str | None = None,
-    ) -> SleepShape:
-        """Lets it sleep within exactly one budget; returns when it has begun."""
-        wanted = {"updates": updates, "seconds": seconds, "until": until, "policy": policy}
-        given = {name: value for name, value in wanted.items() if value is not None}
-        return SleepShape.model_validate_json(self._send("POST", "/v1/sleep", json=given))
+    ) -> SleepStatusResponse:
+        """Start a sleep with one budget, or with none until held-out samples stop gaining; return when it has begun.
 
-    def sleep_status(self) -> SleepShape:
-        """How its last sleep stands."""
-        return SleepShape.model_validate_json(self._send("GET", "/v1/sleep"))
+        Args:
+            updates: Number of samples to rehearse.
+            seconds: Duration.
+            until: Time of day on the service's clock, such as "06:30".
+            policy: Rehearsal policy, the service's default if None.
+        """
+        request = _without_none(updates=updates, seconds=seconds, until=until, policy=policy)
+        return SleepStatusResponse.model_validate_json(self._send("POST", "/v1/sleep", json=request))
 
-    def wake(self) -> SleepShape:
-        """Wakes it up; what it has consolidated is kept."""
-        return SleepShape.model_validate_json(self._send("DELETE", "/v1/sleep"))
+    def sleep_status(self) -> SleepStatusResponse:
+        """Return the status of the last sleep."""
+        return SleepStatusResponse.model_validate_json(self._send("GET", "/v1/sleep"))
 
-    def generations(self) -> list[GenerationShape]:
-        """Weights that are kept, oldest first."""
-        return GenerationList.model_validate_json(self._send("GET", "/v1/generations")).generations
+    def wake(self) -> SleepStatusResponse:
+        """End the sleep after its present batch; its result so far is kept."""
+        return SleepStatusResponse.model_validate_json(self._send("DELETE", "/v1/sleep"))
 
-    def use(self, number: int) -> list[GenerationShape]:
-        """Lets it answer with the weights of a generation."""
-        return GenerationList.model_validate_json(self._send("POST", f"/v1/generations/{number}/use")).generations
+    def generations(self) -> list[GenerationResponse]:
+        """Return the generations of weights that are kept, oldest first."""
+        return GenerationListResponse.model_validate_json(self._send("GET", "/v1/generations")).generations
 
-    # -- as a whole -----------------------------------------------------------------------------------------------
+    def use(self, number: int) -> list[GenerationResponse]:
+        """Activate the weights of a generation; return all generations."""
+        body = self._send("POST", f"/v1/generations/{number}/use")
+        return GenerationListResponse.model_validate_json(body).generations
 
-    def info(self) -> Info:
-        """What it knows, what it costs, what it is made of."""
-        return Info.model_validate_json(self._send("GET", "/v1/info"))
+    # -- the service as a whole -----------------------------------------------------------------------------------
 
-    def events(self) -> Iterator[SleepShape | Changed]:
-        """What changes, as it changes, for as long as the service runs."""
-        with self._connected(), self._http.stream("GET", "/v1/events") as response:
+    def info(self) -> InfoResponse:
+        """Return the contents, the cost and the parts of the learner, and the limits of the service."""
+        return InfoResponse.model_validate_json(self._send("GET", "/v1/info"))
+
+    def events(self) -> Iterator[SleepStatusResponse | ChangedEvent]:
+        """Yield the status of the sleep and changes of the learner until the service stops."""
+        with self._connection_errors(), self._http.stream("GET", "/v1/events") as response:
             if response.is_error:
                 response.read()
-                raise Refused(response)
-            name = ""
+                raise RequestRefused(response)
+            event = ""
             for line in response.iter_lines():
-                kind, _, value = line.partition(": ")
-                if kind == "event":
-                    name = value
-                elif kind == "data":
-                    shape = SleepShape if name == "sleep" else Changed
-                    yield shape.model_validate(json.loads(value))
+                field, _, value = line.partition(": ")
+                if field == "event":
+                    event = value
+                elif field == "data":
+                    model = SleepStatusResponse if event == "sleep" else ChangedEvent
+                    yield model.model_validate(json.loads(value))
 
     @contextmanager
-    def _connected(self) -> Iterator[None]:
+    def _connection_errors(self) -> Iterator[None]:
         try:
             yield
         except httpx.HTTPError as error:
-            words = str(error) or type(error).__name__
-            raise BadInput(f"the service at {self._http.base_url} does not answer ({words}): is it running?") from error
+            reason = str(error) or type(error).__name__
+            raise BadInput(
+                f"the service at {self._http.base_url} does not answer ({reason}): check that it is running"
+            ) from error
 
-    def _send(self, method: str, path: str, **request: Any) -> bytes:
-        with self._connected():
-            response = self._http.request(method, path, **request)
+    def _send(self, method: str, path: str, **options: Any) -> bytes:
+        with self._connection_errors():
+            response = self._http.request(method, path, **options)
         if not response.is_success:
-            raise Refused(response)
+            raise RequestRefused(response)
         return response.content
 
 
-def _address(url: str) -> httpx.URL:
+def _parse_url(url: str) -> httpx.URL:
     with suppress(httpx.InvalidURL):
-        address = httpx.URL(url)
-        if address.scheme in ("http", "https") and address.host:
-            return address
-    raise BadInput(f"{url} is no address of a service: write it like http://127.0.0.1:8000")
+        parsed = httpx.URL(url)
+        if parsed.scheme in ("http", "https") and parsed.host:
+            return parsed
+    raise BadInput(f"'{url}' is not the address of a service: write it like http://127.0.0.1:8000")
 
 
-def _labels(labels: object) -> list[str]:
+def _without_none(**values: Any) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _check_labels(labels: object) -> list[str]:
     if isinstance(labels, Iterable) and not isinstance(labels, str | bytes):
-        return [_text(label) for label in labels]
-    return [_text(labels)]
+        return [_check_label(label) for label in labels]
+    return [_check_label(labels)]
 
 
-def _text(label: object) -> str:
-    """A label, if it is one."""
+def _check_label(label: object) -> str:
     if isinstance(label, str):
-        with suppress(UnicodeEncodeError):  # half of a character that takes two
+        with suppress(UnicodeEncodeError):  # a lone surrogate
             label.encode()
             return label
     raise BadInput(f"a label is text, not {label!r}")
 
 
-def _files(pictures: Picture | Sequence[Picture]) -> list[tuple[str, tuple[str, bytes]]]:
-    some = [pictures] if isinstance(pictures, (str, Path, bytes)) else pictures
-    return [("image", _file(picture)) for picture in some]
+def _image_fields(images: ImageFile | Sequence[ImageFile]) -> list[tuple[str, tuple[str, bytes]]]:
+    files = [images] if isinstance(images, (str, Path, bytes)) else images
+    return [("image", _read_image_file(file)) for file in files]
 
 
-def _file(picture: Picture) -> tuple[str, bytes]:
-    if isinstance(picture, bytes):
-        return "picture", picture
+def _read_image_file(file: ImageFile) -> tuple[str, bytes]:
+    """Return the name and the content of an image file."""
+    if isinstance(file, bytes):
+        return "picture", file
     try:
-        return Path(picture).name, Path(picture).read_bytes()
+        return Path(file).name, Path(file).read_bytes()
     except OSError as error:
-        raise BadInput(f"there is no picture at {picture}") from error
+        raise BadInput(f"there is no image at {file}: check the path") from error

@@ -1,4 +1,4 @@
-"""What a service is started with."""
+"""Options that a service is started with."""
 
 from __future__ import annotations
 
@@ -8,24 +8,29 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from siesta.errors import BadInput
+from siesta.images import MAX_PIXELS
 
-__all__ = ["Limits", "Options", "is_loopback"]
+__all__ = ["RequestLimits", "ServiceOptions", "is_loopback"]
 
 
 @dataclass(frozen=True)
-class Limits:
-    """How much may come in.
+class RequestLimits:
+    """Limits on what clients may send.
 
     Attributes:
-        body_bytes: Of a request.
-        pixels: Of a picture.
-        images: Of a request.
-        queue: Requests with pictures at a time, those that wait included.
-        seconds: For a request.
+        body_bytes: Bytes of a request's body.
+        pixels: Pixels of an image.
+        images: Images of a request.
+        queue: Requests with images at a time, waiting ones included.
+        seconds: Time for a request.
+
+    Example:
+        >>> RequestLimits(images=8).images
+        8
     """
 
     body_bytes: int = 32 * 2**20
-    pixels: int = 50_000_000
+    pixels: int = MAX_PIXELS
     images: int = 32
     queue: int = 64
     seconds: float = 30.0
@@ -33,28 +38,28 @@ class Limits:
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
             if not 0 < value < math.inf:
-                raise BadInput(f"a limit is above zero and has an end, not {value}: {name}")
+                raise BadInput(f"the limit '{name}' is {value}: give a finite number above zero")
 
 
 @dataclass(frozen=True)
-class Options:
-    """Everything but the learner itself.
+class ServiceOptions:
+    """Options of a service.
 
     Attributes:
-        host: Address to listen at.
-        port: There; 0 takes any that is free.
-        limits: How much may come in.
+        host: Address to listen on.
+        port: Port to listen on; 0 takes any free port.
+        limits: Limits on requests.
         durability: What an acknowledged sample survives, see `Siesta.open`.
-        thumbnails: Whether small pictures of samples are kept.
-        hosts: Names it answers to, besides those of its own address.
-        origins: Sites whose scripts may call it.
-        certificate: For TLS, with its key.
-        key: Of the certificate.
+        thumbnails: Whether thumbnails of samples are kept.
+        hosts: Host names that are accepted besides the service's own address.
+        origins: Sites whose scripts may call the service.
+        certificate: TLS certificate, needs `key`.
+        key: Private key of the certificate.
     """
 
     host: str = "127.0.0.1"
     port: int = 8000
-    limits: Limits = field(default_factory=Limits)
+    limits: RequestLimits = field(default_factory=RequestLimits)
     durability: str = "process"
     thumbnails: bool = True
     hosts: tuple[str, ...] = ()
@@ -64,16 +69,21 @@ class Options:
 
     def __post_init__(self) -> None:
         if (self.certificate is None) != (self.key is None):
-            raise BadInput("TLS needs both files: give --tls-cert and --tls-key")
+            raise BadInput("TLS needs a certificate and its key: give both --tls-cert and --tls-key")
 
     @property
-    def local(self) -> bool:
-        """Whether it listens on loopback, and answers to names of loopback only: then no token is asked for."""
+    def loopback_only(self) -> bool:
+        """Whether the address and all accepted names are loopback; no token is needed then."""
         return all(is_loopback(name) for name in (self.host, *self.hosts))
 
 
 def is_loopback(name: str) -> bool:
-    """Whether a host name can be nothing but this machine."""
+    """Return whether a host name can only mean this machine.
+
+    Example:
+        >>> is_loopback("localhost"), is_loopback("::1"), is_loopback("birds.example")
+        (True, True, False)
+    """
     if name == "localhost":
         return True
     try:

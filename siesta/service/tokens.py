@@ -1,8 +1,9 @@
-"""Who may come in: tokens that are shown once, stored as hashes, in the learner's folder.
+"""Access tokens of a service, stored as hashes in the learner's folder.
 
-    birds.siesta/tokens.json    id, scope, moment and SHA-256 of each; readable by its owner only
+    birds.siesta/tokens.json    id, scope, date and SHA-256 of each token; readable by its owner only (mode 600)
+    birds.siesta/tokens.lock    held by the process that changes it
 
-A token has 256 random bits, so that its hash needs no salt and no slowness.
+A token has 256 random bits, so a plain SHA-256 without salt is enough.
 """
 
 from __future__ import annotations
@@ -10,30 +11,40 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import os
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, get_args
 
-from siesta.errors import BadInput, Damaged, DiskRefused
+from siesta.errors import Applied, BadInput, Damaged, DiskRefused, SiestaError
+from siesta.files import Lock, disk_errors, refuse_links, replace_file
 
-__all__ = ["SCOPES", "Scope", "Token", "Tokens", "Tries"]
+__all__ = ["SCOPES", "RateLimiter", "Scope", "Token", "TokenStore"]
 
 Scope = Literal["ask", "teach"]
-"""What one may do: `teach` includes `ask`."""
+"""Scope of a token; `teach` includes `ask`."""
 
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 _FILE = "tokens.json"
+_LOCK_FILE = "tokens.lock"
+_LOCK_SECONDS = 30.0  # a change takes a sync of the disk
 
 
 @dataclass(frozen=True)
 class Token:
-    """What is stored of a token."""
+    """Stored record of a token; its fields are the keys of the file.
+
+    Attributes:
+        id: Public id, by which the token is revoked.
+        scope: What the token allows.
+        made: Date and time of its creation (ISO 8601, UTC).
+        sha256: Hash of the secret.
+    """
 
     id: str
     scope: Scope
@@ -41,97 +52,161 @@ class Token:
     sha256: str
 
 
-class Tokens:
-    """Those of one learner; what another process does to them counts at once."""
+class TokenStore:
+    """Tokens of one learner; changes by other processes take effect at once.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     tokens = TokenStore(Path(folder))
+        ...     secret = tokens.new("ask")
+        ...     tokens.scopes(secret), tokens.scopes("another")
+        (frozenset({'ask'}), frozenset())
+    """
 
     def __init__(self, path: Path) -> None:
-        """Takes the learner's folder."""
+        """Create the store of tokens.
+
+        Args:
+            path: Folder of the learner.
+        """
+        self._path = path
         self._file = path / _FILE
-        self._seen: tuple[int, int] | None = None
-        self._known: list[Token] = []
+        self._loaded_stamp: tuple[int, int] | None = None
+        self._loaded: list[Token] = []
 
     def all(self) -> list[Token]:
-        """Oldest first."""
+        """Return all tokens, oldest first."""
         try:
-            facts = self._file.stat()
-            if (facts.st_mtime_ns, facts.st_ino) != self._seen:
-                self._known = [Token(**one) for one in json.loads(self._file.read_text("utf-8"))]
-                self._seen = facts.st_mtime_ns, facts.st_ino
+            stat = self._file.stat()
+            stamp = (stat.st_mtime_ns, stat.st_ino)
+            if stamp != self._loaded_stamp:
+                self._loaded = [Token(**record) for record in json.loads(self._file.read_text("utf-8"))]
+                self._loaded_stamp = stamp
         except FileNotFoundError:
-            self._seen, self._known = None, []
-        except (OSError, ValueError, TypeError) as error:
-            raise Damaged(f"{self._file} cannot be read: remove it and make new tokens") from error
-        return list(self._known)
+            self._loaded_stamp = None
+            self._loaded = []
+        except OSError as error:
+            raise DiskRefused(
+                f"{self._file} cannot be read ({error.strerror}): check its disk and try again"
+            ) from error
+        except (ValueError, TypeError) as error:
+            raise Damaged(f"{self._file} cannot be read: remove it and create new tokens") from error
+        return list(self._loaded)
 
     def new(self, scope: Scope) -> str:
-        """Makes a token; what is returned is stored nowhere."""
+        """Create a token and return its secret, which is not stored."""
         if scope not in SCOPES:
             raise BadInput(f"there is no scope '{scope}': choose one of {', '.join(SCOPES)}")
         secret = f"siesta_{secrets.token_urlsafe(32)}"
         made = datetime.now(UTC).isoformat(timespec="seconds")
-        self._write([*self.all(), Token(secrets.token_hex(4), scope, made, _hash(secret))])
+        token = Token(secrets.token_hex(4), scope, made, _hash(secret))
+        applied = f"token {token.id} was stored, but never shown"
+        with self._change(applied, "revoke it with `siesta token revoke` and create another one") as tokens:
+            tokens.append(token)
         return secret
 
     def revoke(self, token_id: str) -> None:
-        """Lets nobody in with it any more."""
-        known = self.all()
-        left = [token for token in known if token.id != token_id]
-        if len(left) == len(known):
-            raise BadInput(f"there is no token '{token_id}': `siesta token list` shows them")
-        self._write(left)
+        """Delete a token, which is refused from now on."""
+        with self._change(f"token {token_id} was revoked", "see whether `siesta token list` still shows it") as tokens:
+            remaining = [token for token in tokens if token.id != token_id]
+            if len(remaining) == len(tokens):
+                raise BadInput(f"there is no token '{token_id}': `siesta token list` shows them")
+            tokens[:] = remaining
 
     def scopes(self, secret: str) -> frozenset[Scope]:
-        """What one may do who knows `secret`; nothing, if it is none of them. Takes the same time for any."""
-        offered, found = _hash(secret), frozenset[Scope]()
+        """Return what a secret allows, nothing if it is unknown; takes the same time for every secret."""
+        digest = _hash(secret)
+        scopes = frozenset[Scope]()
         for token in self.all():
-            if hmac.compare_digest(token.sha256, offered):
-                found = frozenset(SCOPES if token.scope == "teach" else ("ask",))
-        return found
+            if hmac.compare_digest(token.sha256, digest):
+                scopes = frozenset(SCOPES if token.scope == "teach" else ("ask",))
+        return scopes
+
+    @contextmanager
+    def _change(self, applied: str, remedy: str) -> Iterator[list[Token]]:
+        """Yield the tokens and write what the block makes of them; no other process changes them meanwhile.
+
+        Args:
+            applied: What the change has done, if the disk fails after it.
+            remedy: What to do then, once the disk has been checked.
+        """
+
+        def message(pid: str) -> str:
+            return f"process {pid} is changing the tokens of {self._path}: try again"
+
+        refuse_links(self._path)
+        with disk_errors(self._path):
+            lock = Lock(self._path / _LOCK_FILE, message, _LOCK_SECONDS)
+        try:
+            self._loaded_stamp = None
+            tokens = self.all()
+            yield tokens
+            try:
+                self._write(tokens)
+            except DiskRefused as error:
+                self._raise_if_made(error, tokens, applied, remedy)
+                raise
+        finally:
+            lock.release()
+
+    def _raise_if_made(self, error: DiskRefused, tokens: Sequence[Token], applied: str, remedy: str) -> None:
+        """Raise another error if a write that was refused was made all the same, or if that cannot be seen."""
+        self._loaded_stamp = None
+        try:
+            made = self.all() == tokens
+        except SiestaError:
+            words = f"the disk of {self._path} refused a change of tokens, which may have been made all the same"
+            raise DiskRefused(f"{words}: check the disk, and see what `siesta token list` shows") from error
+        if made:
+            words = f"{applied}; the disk of {self._path} refused to sync that"
+            raise Applied(f"{words}: check the disk, and {remedy}") from error
 
     def _write(self, tokens: Sequence[Token]) -> None:
-        partial = self._file.with_name(f".{_FILE}.partial")
-        try:
-            partial.unlink(missing_ok=True)
-            with os.fdopen(
-                os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
-            ) as file:
-                json.dump([asdict(token) for token in tokens], file, indent=1)
-                file.flush()
-                os.fsync(file.fileno())
-            partial.replace(self._file)
-        except OSError as error:
-            raise DiskRefused(f"{self._file} cannot be written: {error.strerror}") from error
+        replace_file(self._file, json.dumps([asdict(token) for token in tokens], indent=1), mode=0o600)
 
 
 def _hash(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-class Tries:
-    """Wrong tokens by address: after some of them in a minute, no more are looked at for the rest of it.
+class RateLimiter:
+    """Counts failures by address; an address with too many of them has to wait until its window is over.
 
     Example:
-        >>> tries = Tries(most=1)
-        >>> tries.wrong("192.0.2.7")
-        >>> 0 < tries.seconds_to_wait("192.0.2.7") <= 60, tries.seconds_to_wait("192.0.2.8")
+        >>> limiter = RateLimiter(max_failures=1)
+        >>> limiter.record_failure("192.0.2.7")
+        >>> 0 < limiter.seconds_to_wait("192.0.2.7") <= 60, limiter.seconds_to_wait("192.0.2.8")
         (True, 0.0)
     """
 
-    def __init__(self, most: int = 10, window: float = 60.0, addresses: int = 10_000) -> None:
-        """Remembers so many addresses, the latest."""
-        self._most, self._window, self._addresses = most, window, addresses
-        self._since: OrderedDict[str, tuple[float, int]] = OrderedDict()
+    def __init__(self, max_failures: int = 10, window: float = 60.0, max_addresses: int = 10_000) -> None:
+        """Create a limiter without failures.
+
+        Args:
+            max_failures: Failures that an address may have in a window.
+            window: Length of a window in seconds; it begins with the first failure.
+            max_addresses: Number of addresses that are remembered, those with the latest failures.
+        """
+        self._max_failures = max_failures
+        self._window = window
+        self._max_addresses = max_addresses
+        self._failures: OrderedDict[str, tuple[float, int]] = OrderedDict()  # begin of the window, count
+
+    def __len__(self) -> int:
+        """Return the number of addresses that are remembered."""
+        return len(self._failures)
 
     def seconds_to_wait(self, address: str) -> float:
-        """Before it may try again."""
-        first, count = self._since.get(address, (0.0, 0))
-        left = first + self._window - time.monotonic()
-        return max(left, 0.0) if count >= self._most else 0.0
+        """Return how long an address has to wait; 0 if it may try again."""
+        begin, count = self._failures.get(address, (0.0, 0))
+        remaining = begin + self._window - time.monotonic()
+        return max(remaining, 0.0) if count >= self._max_failures else 0.0
 
-    def wrong(self, address: str) -> None:
-        """Counts a wrong token."""
+    def record_failure(self, address: str) -> None:
+        """Count a failure of an address."""
         now = time.monotonic()
-        first, count = self._since.pop(address, (now, 0))
-        self._since[address] = (first, count + 1) if now < first + self._window else (now, 1)
-        if len(self._since) > self._addresses:
-            self._since.popitem(last=False)
+        begin, count = self._failures.pop(address, (now, 0))
+        self._failures[address] = (begin, count + 1) if now < begin + self._window else (now, 1)
+        if len(self._failures) > self._max_addresses:
+            self._failures.popitem(last=False)

@@ -1,4 +1,4 @@
-"""Pictures that come in: checked before they are decoded, and decoded apart from everything else."""
+"""Decoding of uploaded images in threads of its own, with checks before anything is decoded."""
 
 from __future__ import annotations
 
@@ -12,84 +12,84 @@ from fastapi import UploadFile
 from PIL import Image, UnidentifiedImageError
 
 from siesta.errors import BadInput
-from siesta.images import Pixels, read_image
-from siesta.service.options import Limits
+from siesta.images import Pixels, check_limits, is_large, read_opened
+from siesta.service.options import RequestLimits
 from siesta.service.problems import Problem
 
-__all__ = ["Uploads", "read_upload", "thumbnail"]
+__all__ = ["UploadDecoder", "make_thumbnail", "open_upload"]
 
 _FORMATS = ("JPEG", "PNG", "WEBP", "GIF")
-_AT_ONCE = 2  # a large picture takes hundreds of megabytes while it is decoded
-_THUMBNAIL = 96
-_LONGEST_NAME = 80
+_THREADS = 2  # few, because an image may take a hundred megabytes while it is decoded
+_THUMBNAIL_SIZE = 96
+_MAX_NAME_LENGTH = 80
 
 
-class Uploads:
-    """Decodes pictures in a few threads of its own."""
+class UploadDecoder:
+    """Decodes uploaded images in a few threads; large images, one at a time, in a thread of their own."""
 
-    def __init__(self, limits: Limits, image_size: int) -> None:
-        """Takes what is allowed, and the side of the square that pictures are brought to."""
-        self._limits, self._image_size = limits, image_size
-        self._threads = ThreadPoolExecutor(_AT_ONCE, "decode")
+    def __init__(self, limits: RequestLimits, image_size: int) -> None:
+        """Create the threads.
 
-    async def read(self, images: Sequence[UploadFile]) -> list[Pixels]:
-        """All pictures of a request, as the learner sees them; one that cannot be used refuses all."""
-        most = self._limits.images
-        if len(images) > most:
-            raise Problem(413, f"a request brings at most {most} pictures, this one {len(images)}: send it in parts")
+        Args:
+            limits: Limits on requests.
+            image_size: Side of the square that images are brought to.
+        """
+        self._limits = limits
+        self._image_size = image_size
+        self._pool = ThreadPoolExecutor(_THREADS, "decode")
+        self._large_pool = ThreadPoolExecutor(1, "decode-large")
+
+    async def decode(self, files: Sequence[UploadFile]) -> list[Pixels]:
+        """Return the pixels of all images of a request; raise if one of them cannot be used."""
+        max_images = self._limits.images
+        if len(files) > max_images:
+            raise Problem(413, f"a request has at most {max_images} images, this one {len(files)}: send it in parts")
         loop = asyncio.get_running_loop()
-        pixels = []
-        for number, image in enumerate(images, start=1):
-            name = f"image {number} ({_printable(image.filename)})"
-            size, most_pixels = self._image_size, self._limits.pixels
-            pixels.append(await loop.run_in_executor(self._threads, read_upload, image.file, name, size, most_pixels))
-        return pixels
+        size = self._image_size
+        decoded = []
+        for number, file in enumerate(files, start=1):
+            name = f"image {number} ({_printable(file.filename)})"
+            image = await loop.run_in_executor(self._pool, open_upload, file.file, name, size, self._limits.pixels)
+            pool = self._large_pool if is_large(image, size) else self._pool
+            decoded.append(await loop.run_in_executor(pool, read_opened, image, size, name))
+        return decoded
 
-    async def thumbnails(self, pictures: Sequence[Pixels]) -> list[bytes]:
-        """Small pictures of these."""
+    async def make_thumbnails(self, images: Sequence[Pixels]) -> list[bytes]:
+        """Return an encoded thumbnail of each image."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, lambda: [thumbnail(pixels) for pixels in pictures])
+        return await loop.run_in_executor(self._pool, lambda: [make_thumbnail(pixels) for pixels in images])
 
 
-def read_upload(file: BinaryIO, name: str, size: int, most_pixels: int) -> Pixels:
-    """Pixels (size, size, 3) of a picture in a file that nobody vouches for.
+def open_upload(file: BinaryIO, name: str, size: int, max_pixels: int) -> Image.Image:
+    """Return the image in an untrusted file, not decoded yet, if it is within the limits.
 
     Args:
-        file: Of JPEG, PNG, WebP or GIF, whatever it is called.
-        name: For the sentence that says why it cannot be used.
-        size: Side of the square wanted.
-        most_pixels: More are refused before they are decoded.
+        file: JPEG, PNG, WebP or GIF, whatever its name and declared type are.
+        name: Name of the image in error messages.
+        size: Side of the square that it is brought to.
+        max_pixels: Images with more pixels are refused.
     """
     try:
         image = Image.open(file, formats=_FORMATS)
     except UnidentifiedImageError:
-        raise BadInput(f"{name} is not a readable picture: send JPEG, PNG, WebP or GIF") from None
+        raise BadInput(f"{name} is not a readable image: send JPEG, PNG, WebP or GIF") from None
     except Image.DecompressionBombError:
-        raise BadInput(_too_large(name, most_pixels)) from None
-    except Exception as error:  # Pillow's decoders raise whatever a broken file makes them stumble over
-        raise BadInput(f"{name} is not a readable picture: its header is broken") from error
-    with image:
-        if image.width * image.height > most_pixels:
-            raise BadInput(_too_large(name, most_pixels))
-        try:
-            return read_image(image, size)
-        except BadInput as error:
-            raise BadInput(f"{name}: {error}") from error
+        raise BadInput(f"{name} has more than {max_pixels:,} pixels: make it smaller first") from None
+    except Exception as error:  # Pillow's decoders raise exceptions of many types for malformed files
+        raise BadInput(f"{name} is not a readable image (broken header): send JPEG, PNG, WebP or GIF") from error
+    check_limits(image, name, size, max_pixels)
+    return image
 
 
-def _too_large(name: str, most_pixels: int) -> str:
-    return f"{name} has more than {most_pixels:,} pixels: make it smaller first"
-
-
-def thumbnail(pixels: Pixels) -> bytes:
-    """A small WebP of what the learner saw."""
-    small = Image.fromarray(pixels).resize((_THUMBNAIL, _THUMBNAIL), Image.Resampling.BICUBIC)
+def make_thumbnail(pixels: Pixels) -> bytes:
+    """Return a small WebP image of pixels (H, W, 3)."""
+    small = Image.fromarray(pixels).resize((_THUMBNAIL_SIZE, _THUMBNAIL_SIZE), Image.Resampling.BICUBIC)
     data = io.BytesIO()
     small.save(data, "WEBP", quality=50)
     return data.getvalue()
 
 
 def _printable(name: str | None) -> str:
-    """A file's name as text in a sentence, never as a path."""
+    """Return a file's name without control characters, shortened, for an error message."""
     text = "".join(character for character in name or "" if character.isprintable())
-    return text[:_LONGEST_NAME] or "without a name"
+    return text[:_MAX_NAME_LENGTH] or "without a name"

@@ -1,4 +1,4 @@
-"""Classes of a learner: their names and counts, and the sums of what was taught of them since the last sleep."""
+"""The classes of a learner: labels and counts, and the sums of what was taught of them since the last sleep."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ import numpy.typing as npt
 from siesta.errors import BadInput, Damaged
 from siesta.store.schema import database_errors, row_checksum
 
-__all__ = ["ClassRecord", "Classes", "Recent", "RunningSums"]
+__all__ = ["ClassRecord", "Classes", "RecentSum", "RunningSums"]
 
 _INSERT_SUM = "INSERT OR REPLACE INTO recent VALUES (?, ?, ?, ?)"
 
 
 @dataclass(frozen=True)
 class ClassRecord:
-    """A class and how many samples of it were ever taught and are still stored."""
+    """A class, and the numbers of its samples that were ever taught and are still stored."""
 
     id: int
     label: str
@@ -30,8 +30,8 @@ class ClassRecord:
 
 
 @dataclass(frozen=True)
-class Recent:
-    """What was taught of a class since the last sleep: how many samples, and the sum of their z."""
+class RecentSum:
+    """Count and sum of z (D,) of the samples of a class that were taught since the last sleep."""
 
     class_id: int
     label: str
@@ -40,26 +40,33 @@ class Recent:
 
 
 class Classes:
-    """The tables `classes` and `recent` of a store at `path`; what changes them runs in the caller's transaction."""
+    """The tables `classes` and `recent` of the store at `path`; their changes run in the caller's transaction."""
 
     def __init__(self, path: Path | None, connection: sqlite3.Connection) -> None:
-        self._path, self._connection = path, connection
+        self._path = path
+        self._connection = connection
 
     def all(self) -> list[ClassRecord]:
-        """All classes, oldest first."""
+        """Return all classes, oldest first."""
         with database_errors(self._path):
             rows = self._connection.execute("SELECT id, label, taught, stored FROM classes ORDER BY id").fetchall()
         return [ClassRecord(*row) for row in rows]
 
+    def sizes(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return the ids of all classes, oldest first, and the number of stored samples of each, both (K,)."""
+        records = self.all()
+        ids = np.array([record.id for record in records], dtype=np.int64)
+        return ids, np.array([record.stored for record in records], dtype=np.int64)
+
     def named(self, label: str) -> ClassRecord:
-        """The class of a label."""
+        """Return the class with a label."""
         for record in self.all():
             if record.label == label:
                 return record
         raise BadInput(f"there is no class '{label}': `siesta info` lists them")
 
     def id_of(self, label: str) -> int:
-        """The id of a label; a new one gets the next."""
+        """Return the id of the class with a label; a new label gets the next id."""
         row = self._connection.execute("SELECT id FROM classes WHERE label = ?", (label,)).fetchone()
         if row is None:
             row = self._connection.execute(
@@ -67,13 +74,23 @@ class Classes:
             ).fetchone()
         return int(row[0])
 
+    def rename(self, class_id: int, label: str) -> None:
+        """Change the label of a class."""
+        self._connection.execute("UPDATE classes SET label = ? WHERE id = ?", (label, class_id))
+
+    def add_counts(self, class_id: int, taught: int, stored: int) -> None:
+        """Add to the numbers of taught and stored samples of a class."""
+        self._connection.execute(
+            "UPDATE classes SET taught = taught + ?, stored = stored + ? WHERE id = ?", (taught, stored, class_id)
+        )
+
     def drop(self, class_id: int) -> None:
-        """Removes a class and its sums."""
+        """Remove a class and its sum."""
         self._connection.execute("DELETE FROM recent WHERE class_id = ?", (class_id,))
         self._connection.execute("DELETE FROM classes WHERE id = ?", (class_id,))
 
-    def recent(self, class_ids: Iterable[int]) -> list[Recent]:
-        """What was taught of some classes since the last sleep; those of which nothing was are left out."""
+    def recent(self, class_ids: Iterable[int]) -> list[RecentSum]:
+        """Return the sums of classes of which samples were taught since the last sleep."""
         with database_errors(self._path):
             rows = self._connection.execute(
                 "SELECT class_id, label, count, checksum, total FROM recent JOIN classes ON id = class_id"
@@ -84,40 +101,49 @@ class Classes:
             if checksum != row_checksum(class_id, total):
                 raise Damaged(f"the sums of class '{label}' of {self._path} are damaged: `siesta repair` rebuilds them")
         return [
-            Recent(class_id, label, count, np.frombuffer(total, dtype=np.float64))
+            RecentSum(class_id, label, count, np.frombuffer(total, dtype=np.float64))
             for class_id, label, count, _, total in rows
         ]
 
+    def since_sleep(self) -> tuple[int, int]:
+        """Return how many classes took part in no sleep, and how many samples were taught since the last one."""
+        with database_errors(self._path):
+            row = self._connection.execute(
+                "SELECT coalesce(sum(taught = count), 0), coalesce(sum(count), 0)"
+                " FROM classes JOIN recent ON id = class_id"
+            ).fetchone()
+        return int(row[0]), int(row[1])
+
     def put_sum(self, class_id: int, count: int, total: npt.NDArray[np.float64]) -> None:
-        """Writes what was taught of a class since the last sleep; nothing, for a count of zero."""
+        """Replace the sum of a class; a count of zero removes it."""
         self._connection.execute("DELETE FROM recent WHERE class_id = ?", (class_id,))
         if count:
             data = total.tobytes()
             self._connection.execute(_INSERT_SUM, (class_id, count, row_checksum(class_id, data), data))
 
     def clear_sums(self) -> None:
-        """Nothing was taught since the last sleep."""
+        """Remove the sums of all classes."""
         self._connection.execute("DELETE FROM recent")
 
 
 class RunningSums:
-    """Sums of one transaction: each class read once and written once."""
+    """Additions to the sums of one transaction: each class is read once and written once."""
 
     def __init__(self, classes: Classes) -> None:
         self._classes = classes
-        self._open: dict[int, tuple[int, npt.NDArray[np.float64]]] = {}
+        self._sums: dict[int, tuple[int, npt.NDArray[np.float64]]] = {}
 
     def add(self, class_id: int, feature: npt.NDArray[np.float32]) -> None:
-        """Counts one sample's z in."""
-        count, total = self._open.get(class_id) or self._read(class_id, len(feature))
-        self._open[class_id] = (count + 1, total + feature)
+        """Add the z (D,) of one sample."""
+        count, total = self._sums.get(class_id) or self._read(class_id, len(feature))
+        self._sums[class_id] = (count + 1, total + feature)
 
     def _read(self, class_id: int, width: int) -> tuple[int, npt.NDArray[np.float64]]:
-        for recent in self._classes.recent([class_id]):  # its checksum is right: written back, it would look so
+        for recent in self._classes.recent([class_id]):  # checks the checksum: a damaged sum must not be written back
             return recent.count, recent.total
         return 0, np.zeros(width)
 
     def write(self) -> None:
-        """Puts them all in the store."""
-        for class_id, (count, total) in self._open.items():
+        """Write the new sums."""
+        for class_id, (count, total) in self._sums.items():
             self._classes.put_sum(class_id, count, total)

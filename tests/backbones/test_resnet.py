@@ -1,4 +1,4 @@
-"""ResNet18 against its published sizes, and where its norms change."""
+"""ResNet18: its published sizes, and the layers with group norm."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from torch import nn
 
 from siesta.backbones import BACKBONES
-from siesta.backbones.layers import StandardConv
+from siesta.backbones.layers import StandardisedConv2d
 from tests.backbones.sizes import millions
 
 
@@ -18,8 +18,8 @@ def test_sizes_are_the_published_ones(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "first"), [("resnet18", 99), ("resnet18_gn", 6)])
 def test_group_norm_begins_above_the_default_cut(name: str, first: int) -> None:
-    for index, layer in enumerate(BACKBONES[name].layers()):
+    for index, layer in enumerate(BACKBONES[name].layers(224)):
         for module in layer.modules():
             assert not isinstance(module, nn.BatchNorm2d) or index < first
             assert not isinstance(module, nn.GroupNorm) or (index >= first and module.num_groups == 32)
-            assert not isinstance(module, nn.Conv2d) or isinstance(module, StandardConv) == (index >= first)
+            assert not isinstance(module, nn.Conv2d) or isinstance(module, StandardisedConv2d) == (index >= first)

@@ -1,4 +1,4 @@
-"""`siesta base`: what it prints and how it ends."""
+"""`siesta base`: what it prints, how it ends, and that it continues after Ctrl-C."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from PIL import Image
-from typer.testing import CliRunner, Result
 
-from siesta.cli.app import app
-from siesta.errors import BadInput
+from tests.cli.running import Result, assert_refused, interrupt, result_of, run
 
 OPTIONS = ["--image-size", "32", "--epochs", "2", "--batch-size", "16", "--memory", "1MB"]
 
@@ -24,37 +21,37 @@ def photos(tmp_path: Path, make_pictures: Callable[..., Path]) -> Path:
 
 
 def base(path: Path, data: Path, *options: str) -> Result:
-    return CliRunner().invoke(app, ["base", str(path), "--data", str(data), *OPTIONS, *options])
+    return run("base", path, "--data", data, *OPTIONS, *options)
 
 
-def answer(done: Result) -> Any:
-    return json.loads(done.stdout)
-
-
-def test_from_pictures_to_a_trained_learner_and_once_more(photos: Path, tmp_path: Path) -> None:
+def test_base_images_give_a_trained_learner_once(photos: Path, tmp_path: Path) -> None:
     first = base(tmp_path / "x.siesta", photos, "--space", "linear_centred", "--seed", "3", "--json")
-    assert first.exit_code == 0
-    result = answer(first)
+    assert first.returncode == 0
+    result = json.loads(first.stdout)
     assert result["status"] == "trained" and result["learned"] == result["stored"] == 72 and result["known"] == 0
     training = result["training"]
     assert training["updates"] == 144 and training["classes"] == 3 and training["settings"]["seed"] == 3
     assert training["settings"]["schedule"] == "steps" and training["settings"]["augment"] == "mixup_cutmix"
-    info = answer(CliRunner().invoke(app, ["info", str(tmp_path / "x.siesta"), "--json"]))
+    info = result_of("info", tmp_path / "x.siesta")
     assert info["backbone"]["space"] == "linear_centred" and len(info["sleeps"]) == 1
-    for phase in ("looking", "storing", "training"):
+    for phase in ("fitting the codec", "storing", "training"):
         assert phase in first.stderr
     second = base(tmp_path / "x.siesta", photos, "--space", "linear_centred", "--seed", "3")
-    assert second.exit_code == 0 and "was done already; nothing was changed" in second.stdout
-    assert answer(CliRunner().invoke(app, ["info", str(tmp_path / "x.siesta"), "--json"])) == info
+    assert second.returncode == 0 and "is already complete; nothing was changed" in second.stdout
+    assert result_of("info", tmp_path / "x.siesta") == info
 
 
-def test_words_for_people_and_pictures_that_cannot_be_read(photos: Path, tmp_path: Path) -> None:
-    (photos / "[red]" / "notes.txt").write_text("no picture")
+def test_a_sentence_reports_the_result_and_unreadable_images_are_listed(photos: Path, tmp_path: Path) -> None:
+    (photos / "[red]" / "broken.png").write_text("no picture")
+    (photos / "[red]" / "notes.txt").write_text("no picture, and not called one")
     done = base(tmp_path / "x.siesta", photos)
-    assert done.exit_code == 6
-    assert "Stored 72 base pictures, 0 were stored already. Trained: 144 updates" in done.stdout
-    assert re.search(r"; on \d+ samples it never rehearses [\d.]+ % -> [\d.]+ %\. Teach it more", done.stdout)
-    assert "[red]/notes.txt is not a readable picture" in done.stderr
+    assert done.returncode == 6
+    assert "Stored 72 base images; 0 were stored already. Trained: 144 updates" in done.stdout
+    assert re.search(
+        r"loss [\d.]+ -> [\d.]+; on \d+ [^.]*[\d.]+ % -> [\d.]+ % \(95 % interval [^.]*\. Next: siesta learn",
+        done.stdout,
+    )
+    assert "[red]/broken.png is not a readable image" in done.stderr and "notes.txt" not in done.stderr
 
 
 def test_without_labels_it_ends_with_the_codec(tmp_path: Path, photos: Path) -> None:
@@ -63,28 +60,57 @@ def test_without_labels_it_ends_with_the_codec(tmp_path: Path, photos: Path) -> 
     for number, file in enumerate(sorted(photos.rglob("*.png"))):
         Image.open(file).save(flat / f"{number}.png")
     done = base(tmp_path / "x.siesta", flat)
-    assert done.exit_code == 0
-    assert "its codec is fitted" in done.stdout and "have no labels" in done.stdout
-    assert "was done already" in base(tmp_path / "x.siesta", flat).stdout
+    assert done.returncode == 0
+    assert "fitted its codec" in done.stdout and "have no labels" in done.stdout
+    assert "is already complete" in base(tmp_path / "x.siesta", flat).stdout
+
+
+def test_the_codec_can_be_chosen(photos: Path, tmp_path: Path) -> None:
+    done = base(tmp_path / "x.siesta", photos, "--codec", "raw", "--epochs", "1", "--json")
+    assert json.loads(done.stdout)["status"] == "trained"
+    assert result_of("info", tmp_path / "x.siesta")["codec"]["name"] == "raw"
+    assert "was made with codec raw, not opq" in base(tmp_path / "x.siesta", photos).stderr.replace("\n", " ")
 
 
 def test_a_memory_that_is_too_small_is_mentioned(photos: Path, tmp_path: Path) -> None:
     done = base(tmp_path / "x.siesta", photos, "--memory", "2KB")
-    assert done.exit_code == 0
-    assert "the memory holds 31 of them: give more --memory" in done.stderr.replace("\n", " ")
+    assert done.returncode == 0
+    assert "the memory holds only 31 of these samples: raise --memory" in done.stderr.replace("\n", " ")
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "pattern"),
     [
         (["--epochs", "0"], "at least one epoch"),
         (["--lr", "-1"], "above zero"),
         (["--space", "outer"], "no space 'outer'"),
         (["--data", "nowhere"], "not a folder"),
+        (["--codec", "zip"], "no codec 'zip'"),
         (["--weights", "nowhere"], "no file of weights"),
     ],
 )
-def test_it_refuses_and_leaves_nothing(photos: Path, tmp_path: Path, options: list[str], words: str) -> None:
-    done = base(tmp_path / "x.siesta", photos, *options)
-    assert isinstance(done.exception, BadInput) and words in str(done.exception)
+def test_it_refuses_and_leaves_nothing(photos: Path, tmp_path: Path, options: list[str], pattern: str) -> None:
+    assert_refused(3, pattern, "base", tmp_path / "x.siesta", "--data", photos, *OPTIONS, *options)
     assert [entry.name for entry in tmp_path.iterdir()] == ["photos"]
+
+
+@pytest.mark.parametrize(("phase", "stored"), [("fitting the codec", 0), ("storing", 1), ("training", 200)])
+def test_it_continues_after_ctrl_c_in_any_phase(
+    tmp_path: Path, make_pictures: Callable[..., Path], phase: str, stored: int
+) -> None:
+    folder = make_pictures(tmp_path / "photos", ["robin", "wren"], each=100)
+    path, options = tmp_path / "birds.siesta", ("--image-size", "32", "--epochs", "1", "--batch-size", "8")
+    code, out, shown = interrupt(
+        "base", path, "--data", folder, *options, when=lambda text: re.search(rf"{phase}\D+[1-9]", text) is not None
+    )
+    assert code == 130
+    assert "un the command again" in out + shown
+    known = 0
+    if phase == "fitting the codec":
+        assert not path.exists()
+    else:
+        known = sum(entry["taught"] for entry in result_of("info", path)["classes"])
+        assert stored <= known <= 200
+    result = result_of("base", path, "--data", folder, *options)
+    assert (result["status"], result["known"], result["learned"]) == ("trained", known, 200 - known)
+    assert result["training"]["updates"] == 200

@@ -16,13 +16,14 @@ from typer.testing import CliRunner, Result
 from siesta.cli.app import app
 from siesta.errors import SiestaError
 from tests.conftest import MakePictures
+from tests.experiment.toys import make_cache
 
 SCRIPT = Path(sys.executable).with_name("siesta")
 
 
 @pytest.fixture
 def config(tmp_path: Path, make_pictures: MakePictures, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(make_cache(tmp_path / "cache")))
     monkeypatch.chdir(tmp_path)
     for part, each in (("train", 4), ("val", 2)):
         make_pictures(tmp_path / "colours" / part, [f"colour {number}" for number in range(4)], each=each)
@@ -46,17 +47,17 @@ def refused(code: int, words: str, *arguments: str | Path) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_a_plan_comes_first_and_a_dry_run_stops_there(config: Path, tmp_path: Path) -> None:
+def test_a_dry_run_prints_the_plan_and_writes_nothing(config: Path, tmp_path: Path) -> None:
     done = run(config, "--dry-run", "--seeds", "0,1")
     assert done.exit_code == 0
-    for words in ("siesta-class_incremental-1", "ncm-class_incremental-0", "16 pictures to learn", "8 to be asked"):
+    for words in ("siesta-class_incremental-1", "ncm-class_incremental-0", "16 training and 8 test images"):
         assert words in done.stderr
     assert done.stdout == ""
     assert not (tmp_path / "runs").exists()
     assert not (tmp_path / "cache" / "siesta" / "codes").exists()
 
 
-def test_it_runs_shows_each_row_and_has_nothing_to_do_the_second_time(config: Path, tmp_path: Path) -> None:
+def test_rows_are_printed_and_a_finished_run_is_not_repeated(config: Path, tmp_path: Path) -> None:
     done = run(config, "--methods", "ncm", "--json")
     assert done.exit_code == 0
     rows = [json.loads(line) for line in done.stdout.splitlines()]
@@ -69,7 +70,7 @@ def test_it_runs_shows_each_row_and_has_nothing_to_do_the_second_time(config: Pa
     assert "4 classes, top-1" in words.stderr
 
 
-def test_wrong_input_ends_in_a_sentence(config: Path, tmp_path: Path) -> None:
+def test_invalid_input_is_reported_in_one_sentence(config: Path, tmp_path: Path) -> None:
     refused(3, "no config at", tmp_path / "none.toml")
     refused(3, "no method 'remid'", config, "--methods", "remid")
     refused(3, "no order 'iid'", config, "--orders", "iid")
@@ -82,19 +83,17 @@ def test_wrong_input_ends_in_a_sentence(config: Path, tmp_path: Path) -> None:
     refused(3, "file", config, "--out", tmp_path / "file")
 
 
-def test_a_broken_picture_stops_it_with_the_pictures_name_and_it_goes_on_when_mended(
-    config: Path, tmp_path: Path
-) -> None:
+def test_an_unreadable_picture_is_named_and_the_run_resumes_once_it_is_replaced(config: Path, tmp_path: Path) -> None:
     picture = tmp_path / "colours" / "train" / "colour 1" / "2.png"
     whole = picture.read_bytes()
     picture.write_bytes(whole[: len(whole) // 2])
-    refused(3, r"colour 1/2\.png is not a readable picture", config, "--methods", "ncm")
+    refused(3, r"colour 1/2\.png is not a readable image", config, "--methods", "ncm")
     Image.new("RGB", (40, 40), "red").save(picture)
     assert run(config, "--methods", "ncm").exit_code == 0
 
 
-def test_ctrl_c_stops_it_and_the_same_command_goes_on(config: Path, tmp_path: Path) -> None:
-    command = [str(SCRIPT), "run", str(config), "--json", "--set", "methods.siesta.updates=160", "--methods", "siesta"]
+def test_ctrl_c_stops_a_run_and_the_same_command_resumes_it(config: Path, tmp_path: Path) -> None:
+    command = [str(SCRIPT), "run", str(config), "--json", "--set", "methods.siesta.updates=60", "--methods", "siesta"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "error,ignore::ResourceWarning"}
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, text=True)
     assert child.stdout is not None
@@ -103,8 +102,8 @@ def test_ctrl_c_stops_it_and_the_same_command_goes_on(config: Path, tmp_path: Pa
     _, words = child.communicate()
     assert json.loads(first)["phase"] == "before"
     assert child.returncode == 130, words
-    assert "Stopped: finished steps are safe" in words
+    assert "Stopped: finished steps are saved" in words
     assert "Traceback" not in words
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stderr
-    assert [json.loads(line)["updates"] for line in done.stdout.splitlines()] == [0, 160, 160, 320]
+    done = run(*command[2:])
+    assert done.exit_code == 0, done.stderr
+    assert [json.loads(line)["updates"] for line in done.stdout.splitlines()] == [0, 60, 60, 120]

@@ -34,7 +34,7 @@ def test_a_page_tables_and_figures(out: Path, tmp_path: Path) -> None:
     assert {file.suffix for file in (tmp_path / "figures").iterdir()} == {".svg", ".pdf"}
 
 
-def test_an_archive_is_reported_on_as_the_run_is(out: Path, tmp_path: Path) -> None:
+def test_a_report_on_an_archive_equals_that_on_its_runs(out: Path, tmp_path: Path) -> None:
     done = run("archive", out, "--out", "results/birds")
     assert done.exit_code == 0
     assert done.stdout.startswith("results/birds/toy/siesta-class_incremental-0  ")
@@ -46,7 +46,7 @@ def test_an_archive_is_reported_on_as_the_run_is(out: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("folder", "code"), [("nowhere", 3), (".", 4)])
-def test_errors_are_a_sentence(out: Path, folder: str, code: int) -> None:
+def test_errors_are_one_sentence(out: Path, folder: str, code: int) -> None:
     (out / "runs" / "siesta-class_incremental-0" / "predictions" / "00-after.npz").unlink()
     with pytest.raises(SiestaError) as caught:
         run("report", folder)

@@ -28,12 +28,11 @@ def reproduce(*arguments: str | Path) -> Result:
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
-    for module in ("siesta.learner", "siesta.pipeline"):
-        monkeypatch.setattr(f"{module}.choose_engine", lambda *_: "torch")
+    toys.use_torch_engine(monkeypatch)
     return tmp_path
 
 
-def test_the_list_says_what_is_needed_what_is_here_and_what_was_published(here: Path) -> None:
+def test_the_list_has_requirements_and_published_values(here: Path) -> None:
     toys.cub200(here / "data" / "cub200")
     done = reproduce("--list")
     assert done.exit_code == 0
@@ -42,11 +41,10 @@ def test_the_list_says_what_is_needed_what_is_here_and_what_was_published(here: 
         "imagenet, not found at data/imagenet",
         "cub200, found at data/cub200",
         "siesta 86.51±0.18 / 83.52±0.28",
-        "not here yet: end_to_end, simple_der, icarl, bic, wa, podnet, der, der_pruned, memo, foster, dytox",
         "siesta in every_50 (gain, points: 2.29±0.86)",
         "remind (hours: 8.10)",
         "also: the order of classes imagenet_class_order.txt, not found",
-        "also: pictures of ImageNet for the codec",
+        "also: images of ImageNet for the codec",
     ):
         assert words in done.stdout, words
     told = {some["experiment"]: some for some in json.loads(reproduce("--list", "--json", "--data", here).stdout)}
@@ -55,7 +53,7 @@ def test_the_list_says_what_is_needed_what_is_here_and_what_was_published(here: 
     assert (first["method"], first["row"]["alpha"], told["cub200"]["found"]) == ("siesta", 83.52, None)
 
 
-def test_it_runs_and_sets_the_results_beside_the_published_ones(here: Path) -> None:
+def test_results_are_printed_beside_the_published_ones(here: Path) -> None:
     sizes = [word for change in SMALL for word in ("--set", change)]
     birds = str(toys.cub200(here / "birds"))
     command = ["cub200", "--data", birds, "--weights", "random", "--methods", "er,offline_whole", "--seeds", "0,1"]
@@ -90,7 +88,7 @@ def test_it_runs_and_sets_the_results_beside_the_published_ones(here: Path) -> N
     assert lines[0]["ours"]["updates"]["mean"] == (2 * 6 - 1) / 1000  # thousands; the first finds nothing to rehearse
 
 
-def test_wrong_input_ends_in_a_sentence(here: Path) -> None:
+def test_invalid_input_is_reported_in_one_sentence(here: Path) -> None:
     for arguments, words in (
         ([], "name an experiment of the paper"),
         (["--list", "--data", "nowhere"], "no folder nowhere"),

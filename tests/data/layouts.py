@@ -1,4 +1,4 @@
-"""Small datasets in the layouts in which the real ones come: 3 classes, 4 pictures to learn and 2 to test of each."""
+"""Small data sets in the published layouts: 3 classes with 4 training and 2 test pictures each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TRAIN, TEST = 4, 2
 
 
 def picture(path: Path) -> str:
-    """Writes a picture that no other is like; returns its name."""
+    """Write a picture of unique noise and return its name."""
     path.parent.mkdir(parents=True, exist_ok=True)
     noise = np.random.default_rng(list("/".join(path.parts[-2:]).encode())).integers(0, 256, (9, 12, 3), dtype=np.uint8)
     Image.fromarray(noise).save(path, "JPEG")
@@ -45,7 +45,7 @@ def imagenet(root: Path) -> Path:
 
 
 def cub200(root: Path) -> Path:
-    """The official archive: ids count up over classes, and one list says which are for training."""
+    """The official archive: ids increase over classes, and one list selects training pictures."""
     root = root / "CUB_200_2011"
     names = [f"{c:03}.{label}/{label}_{n:04}.jpg" for c, label in enumerate(CLASSES, 1) for n in range(TRAIN + TEST)]
     for name in names:
@@ -74,7 +74,7 @@ def places365(root: Path) -> Path:
 
 
 def places365_lt(root: Path) -> Path:
-    """Lists over the easy format's `train` folder; validation pictures come from there, too."""
+    """Lists of pictures in the `train` folder of the easy format, validation pictures included."""
     for part, numbers in (("train", range(TRAIN)), ("val", range(TRAIN, TRAIN + TEST)), ("test", range(10, 11))):
         lines = [f"train/{label}/{n:08}.jpg {c}" for c, label in enumerate(CLASSES) for n in numbers]
         for line in lines:

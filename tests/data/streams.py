@@ -1,4 +1,4 @@
-"""Datasets without pictures, to put in order."""
+"""Data sets without files, for tests of orders."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from siesta.data import Dataset, Pictures, Split, Stream
 
 
 def dataset_of(sizes: Sequence[int], name: str = "made") -> Dataset:
-    """So many training pictures of each class, `c0`, `c1`, ..., classes taking turns; one test picture of each."""
+    """Return a data set with these numbers of training pictures of classes `c0`, `c1`, ..., alternating classes."""
     rows = sorted((number, label) for label, size in enumerate(sizes) for number in range(size))
     names = [f"train/c{label}/{number}.jpg" for number, label in rows]
-    train = Split(Pictures.of_files(Path("nowhere"), names), names, np.array([y for _, y in rows], np.int32))
+    train = Split(Pictures.from_files(Path("nowhere"), names), names, np.array([y for _, y in rows], np.int32))
     asked = [f"test/c{label}.jpg" for label in range(len(sizes))]
-    test = Split(Pictures.of_files(Path("nowhere"), asked), asked, np.arange(len(sizes), dtype=np.int32))
+    test = Split(Pictures.from_files(Path("nowhere"), asked), asked, np.arange(len(sizes), dtype=np.int32))
     return Dataset(name, tuple(f"c{label}" for label in range(len(sizes))), train, test)
 
 
 def classes_in(stream: Stream) -> list[list[int]]:
-    """Class of each sample, step by step."""
+    """Return the class of each sample for each step."""
     return [stream.dataset.train.labels[step].tolist() for step in stream.steps()]
 
 
 def comes_once(stream: Stream) -> bool:
-    """Whether every training picture comes exactly once."""
+    """Return whether every training picture comes exactly once."""
     return sorted(stream.indices.tolist()) == list(range(len(stream.dataset.train)))
 
 

@@ -35,32 +35,32 @@ def test_cifar100_has_fine_and_coarse_labels(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["cifar-10-batches-py", "cifar-100-python"])
-def test_pickles_are_not_read(tmp_path: Path, name: str) -> None:
+def test_pickles_are_refused(tmp_path: Path, name: str) -> None:
     which = "cifar10" if "batches" in name else "cifar100"
     (tmp_path / name).mkdir()
     (tmp_path / name / ("data_batch_1" if which == "cifar10" else "train")).write_bytes(b"\x80\x02")
     for place in (tmp_path, tmp_path / name):
-        with pytest.raises(BadInput, match="whose pickles are not read; fetch the binary version"):
+        with pytest.raises(BadInput, match="whose pickles are not read; download the binary version"):
             load_dataset(which, place)
 
 
 @pytest.mark.parametrize("size", [0, 1, 3073 * 2 - 1, 3073 + 1])
-def test_a_file_that_is_cut_off_is_named(tmp_path: Path, size: int) -> None:
+def test_a_truncated_file_is_refused_with_its_name(tmp_path: Path, size: int) -> None:
     file = cifar10(tmp_path) / "cifar-10-batches-bin" / "data_batch_4.bin"
     file.write_bytes(file.read_bytes()[:size])
-    with pytest.raises(BadInput, match=r"data_batch_4\.bin is cut off"):
+    with pytest.raises(BadInput, match=r"data_batch_4\.bin is truncated"):
         load_dataset("cifar10", tmp_path)
 
 
 @pytest.mark.parametrize("missing", ["data_batch_5.bin", "test_batch.bin", "batches.meta.txt"])
-def test_a_missing_file_is_named(tmp_path: Path, missing: str) -> None:
+def test_a_missing_file_is_refused_with_its_name(tmp_path: Path, missing: str) -> None:
     (cifar10(tmp_path) / "cifar-10-batches-bin" / missing).unlink()
     with pytest.raises(BadInput, match=missing):
         load_dataset("cifar10", tmp_path)
 
 
-def test_labels_without_a_name_are_noticed(tmp_path: Path) -> None:
+def test_labels_without_a_class_are_refused(tmp_path: Path) -> None:
     file = cifar10(tmp_path) / "cifar-10-batches-bin" / "test_batch.bin"
     file.write_bytes(b"\x07" + file.read_bytes()[1:])
-    with pytest.raises(BadInput, match=r"labels that are not 0\.\.2"):
+    with pytest.raises(BadInput, match=r"labels that are not in 0\.\.2"):
         load_dataset("cifar10", tmp_path)

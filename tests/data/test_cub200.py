@@ -13,7 +13,7 @@ from tests.data.layouts import cub200, write
 
 
 def as_folders(archive: Path, root: Path) -> Path:
-    """Moves the archive's pictures into train/ and test/."""
+    """Move the pictures of the archive into train/ and test/."""
     dataset = load_dataset("cub200", archive)
     for part, split in (("train", dataset.train), ("test", dataset.test)):
         for name in split.names:
@@ -22,7 +22,7 @@ def as_folders(archive: Path, root: Path) -> Path:
     return root
 
 
-def test_lists_say_what_is_for_training(tmp_path: Path) -> None:
+def test_the_lists_divide_pictures_into_train_and_test(tmp_path: Path) -> None:
     dataset = load_dataset("cub200", cub200(tmp_path))
     assert dataset.classes == ("001.ant", "002.bee-wild", "003.cat")
     assert dataset.test.names[:2] == ["001.ant/ant_0000.jpg", "001.ant/ant_0001.jpg"]
@@ -31,7 +31,7 @@ def test_lists_say_what_is_for_training(tmp_path: Path) -> None:
     assert load_dataset("cub200", tmp_path / "CUB_200_2011").fingerprint == dataset.fingerprint
 
 
-def test_folders_made_of_the_archive_give_the_same_stream(tmp_path: Path) -> None:
+def test_folders_made_from_the_archive_give_the_same_stream(tmp_path: Path) -> None:
     official = load_dataset("cub200", cub200(tmp_path / "archive"))
     before = official.fingerprint
     folders = load_dataset("cub200", as_folders(tmp_path / "archive", tmp_path / "folders"))
@@ -41,31 +41,31 @@ def test_folders_made_of_the_archive_give_the_same_stream(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("missing", ["image_class_labels.txt", "train_test_split.txt", "classes.txt"])
-def test_a_missing_list_is_named(tmp_path: Path, missing: str) -> None:
+def test_a_missing_list_is_refused_with_its_name(tmp_path: Path, missing: str) -> None:
     (cub200(tmp_path) / "CUB_200_2011" / missing).unlink()
     with pytest.raises(BadInput, match=missing):
         load_dataset("cub200", tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("file", "lines", "sentence"),
+    ("file", "lines", "message"),
     [
-        ("train_test_split.txt", ["1 1"], "do not say all about 001.ant/ant_0001.jpg"),
-        ("train_test_split.txt", [f"{n} 2" for n in range(1, 19)], "do not say all about"),
-        ("image_class_labels.txt", [f"{n} 9" for n in range(1, 19)], "do not say all about"),
-        ("images.txt", ["1 001.ant/ant_0000.jpg", "3 001.ant/gone.jpg"], "no picture .*gone.jpg"),
+        ("train_test_split.txt", ["1 1"], "do not give class and part of 001.ant/ant_0001.jpg"),
+        ("train_test_split.txt", [f"{n} 2" for n in range(1, 19)], "do not give class and part of"),
+        ("image_class_labels.txt", [f"{n} 9" for n in range(1, 19)], "do not give class and part of"),
+        ("images.txt", ["1 001.ant/ant_0000.jpg", "3 001.ant/gone.jpg"], "no image .*gone.jpg"),
         ("images.txt", ["001.ant/gone.jpg"], "a line of 1 words"),
-        ("classes.txt", [], "do not say all about"),
-        ("images.txt", [], "there are no pictures"),
+        ("classes.txt", [], "do not give class and part of"),
+        ("images.txt", [], "there are no images"),
     ],
 )
-def test_lists_that_do_not_fit(tmp_path: Path, file: str, lines: list[str], sentence: str) -> None:
+def test_wrong_lists_are_refused(tmp_path: Path, file: str, lines: list[str], message: str) -> None:
     write(cub200(tmp_path) / "CUB_200_2011" / file, *lines)
-    with pytest.raises(BadInput, match=sentence):
+    with pytest.raises(BadInput, match=message):
         load_dataset("cub200", tmp_path)
 
 
-def test_real_birds(shared_data: Path) -> None:
+def test_the_real_archive_gives_the_published_stream(shared_data: Path) -> None:
     dataset = load_dataset("cub200", shared_data / "cub200")
     assert (len(dataset.train), len(dataset.test), len(dataset.classes)) == (5994, 5794, 200)
     assert dataset.classes[0] == "001.Black_footed_Albatross" and dataset.classes[-1] == "200.Common_Yellowthroat"

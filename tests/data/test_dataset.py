@@ -1,4 +1,4 @@
-"""Splits, and datasets made from others."""
+"""Splits, and data sets made from others."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from siesta.data import Dataset, Pictures, Split, from_arrays, held_out, some_classes
+from siesta.data import Dataset, Pictures, Split, first_classes, first_images, from_arrays, held_out
 from siesta.errors import BadInput
 from tests.data.streams import dataset_of
 
 
-def test_pictures_are_made_when_asked_for(tmp_path: Path) -> None:
-    files = Pictures.of_files(tmp_path, ["a.jpg", "b.jpg", "c.jpg"])
+def test_pictures_are_created_when_they_are_accessed(tmp_path: Path) -> None:
+    files = Pictures.from_files(tmp_path, ["a.jpg", "b.jpg", "c.jpg"])
     assert files[1] == files[-2] == tmp_path / "b.jpg"
     assert files[1:] == [tmp_path / "b.jpg", tmp_path / "c.jpg"] and list(files) == files[:]
     for index in (3, -4):
@@ -25,17 +25,17 @@ def test_pictures_are_made_when_asked_for(tmp_path: Path) -> None:
     assert list(pickle.loads(pickle.dumps(files))) == list(files), "they can go to another process"
 
 
-def test_pixels_are_copies_in_plain_order() -> None:
+def test_pixels_are_contiguous_copies() -> None:
     stack = np.arange(2 * 3 * 4 * 5, dtype=np.uint8).reshape(2, 3, 4, 5).transpose(0, 2, 3, 1)
-    first = Pictures.of_stack(stack)[0]
+    first = Pictures.from_array(stack)[0]
     assert isinstance(first, np.ndarray) and first.flags.c_contiguous
     np.testing.assert_array_equal(first, stack[0])
     first[:] = 0
     assert stack[0].any()
 
 
-def test_a_split_has_as_many_of_everything() -> None:
-    with pytest.raises(BadInput, match="1, 2 and 1"):
+def test_a_split_has_equal_numbers_of_pictures_names_and_labels() -> None:
+    with pytest.raises(BadInput, match="not 1, 2 and 1"):
         Split([Path("a")], ["a", "b"], np.zeros(1, np.int32))
 
 
@@ -43,14 +43,14 @@ def test_classes_and_labels_are_checked() -> None:
     split = dataset_of([1, 2]).train
     with pytest.raises(BadInput, match="same name"):
         Dataset("d", ("a", "a"), split, split)
-    with pytest.raises(BadInput, match=r"not 0\.\.0"):
+    with pytest.raises(BadInput, match=r"not in 0\.\.0"):
         Dataset("d", ("a",), split, split)
 
 
-def test_the_fingerprint_sees_names_labels_sizes_and_pixels(tmp_path: Path) -> None:
+def test_the_fingerprint_depends_on_names_labels_sizes_and_pixels(tmp_path: Path) -> None:
     def split(name: str = "a", label: int = 0, content: bytes = b"12") -> str:
         (tmp_path / name).write_bytes(content)
-        return Split(Pictures.of_files(tmp_path, [name]), [name], np.array([label], np.int32)).fingerprint
+        return Split(Pictures.from_files(tmp_path, [name]), [name], np.array([label], np.int32)).fingerprint
 
     prints = [split(), split(name="b"), split(label=1), split(content=b"123")]
     assert len(set(prints)) == 4 and split() == prints[0] and len(prints[0]) == 64
@@ -60,7 +60,7 @@ def test_the_fingerprint_sees_names_labels_sizes_and_pixels(tmp_path: Path) -> N
 
 
 def test_a_missing_file_is_named_by_the_fingerprint(tmp_path: Path) -> None:
-    split = Split(Pictures.of_files(tmp_path, ["gone.jpg"]), ["gone.jpg"], np.zeros(1, np.int32))
+    split = Split(Pictures.from_files(tmp_path, ["gone.jpg"]), ["gone.jpg"], np.zeros(1, np.int32))
     with pytest.raises(BadInput, match=r"gone\.jpg"):
         _ = split.fingerprint
 
@@ -84,23 +84,35 @@ def test_held_out_divides_every_class_and_never_touches_the_test_set(sizes: list
         assert all(whose[name] == label for name, label in zip(part.names, part.labels, strict=True))
 
 
-def test_held_out_is_the_seed_s_choice() -> None:
+def test_the_seed_decides_which_pictures_are_held_out() -> None:
     dataset = dataset_of([20, 20])
     one, again, other = (list(held_out(dataset, 0.3, seed).test.names) for seed in (1, 1, 2))
     assert one == again != other
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0, -1.0, float("nan")])
-def test_a_share_lies_between(share: float) -> None:
+def test_a_share_outside_of_0_and_1_is_refused(share: float) -> None:
     with pytest.raises(BadInput, match="between 0 and 1"):
         held_out(dataset_of([3]), share, 0)
 
 
-def test_some_classes_are_the_first() -> None:
+def test_the_first_classes_are_selected() -> None:
     dataset = dataset_of([2, 3, 4])
-    two = some_classes(dataset, 2)
+    two = first_classes(dataset, 2)
     assert two.classes == ("c0", "c1")
     assert list(two.train.names) == [n for n, y in zip(dataset.train.names, dataset.train.labels, strict=True) if y < 2]
     for count in (0, 4):
         with pytest.raises(BadInput, match="3 classes"):
-            some_classes(dataset, count)
+            first_classes(dataset, count)
+
+
+def test_the_first_images_of_each_class_are_selected() -> None:
+    dataset = dataset_of([2, 3, 4])
+    few = first_images(dataset, 3)
+    assert few.classes == dataset.classes and len(few.test) == len(dataset.test)
+    names = np.array(dataset.train.names)
+    for label in range(3):
+        expected = names[dataset.train.labels == label][:3].tolist()
+        assert np.array(few.train.names)[few.train.labels == label].tolist() == expected
+    with pytest.raises(BadInput, match="images_per_class must be 1 or more, not 0"):
+        first_images(dataset, 0)

@@ -1,4 +1,4 @@
-"""What holds for every dataset that can be read."""
+"""Conformance: what every data set must do."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from siesta.data import DATASETS, Dataset, Split, check_dataset, load_dataset
+from siesta.data import DATASETS, Dataset, Split, check_dataset, from_arrays, load_dataset
 from siesta.errors import BadInput
 from siesta.images import read_image
 from tests.data.layouts import LAYOUTS
@@ -15,7 +15,7 @@ from tests.data.layouts import LAYOUTS
 EVERY = pytest.mark.parametrize("name", DATASETS)
 
 
-def test_every_dataset_has_a_layout_here() -> None:
+def test_every_data_set_has_a_small_copy() -> None:
     assert set(LAYOUTS) == set(DATASETS)
 
 
@@ -38,7 +38,7 @@ def same(first: Dataset, second: Dataset) -> bool:
 
 
 @EVERY
-def test_it_is_read_whole_and_the_same_from_any_place(tmp_path: Path, name: str) -> None:
+def test_a_data_set_is_the_same_from_any_folder(tmp_path: Path, name: str) -> None:
     dataset = load_dataset(name, LAYOUTS[name](tmp_path / "here"))
     assert dataset.name == name and len(dataset.classes) == 3
     for split in (dataset.train, dataset.test):
@@ -48,7 +48,7 @@ def test_it_is_read_whole_and_the_same_from_any_place(tmp_path: Path, name: str)
 
 
 @EVERY
-def test_only_the_first_classes(tmp_path: Path, name: str) -> None:
+def test_the_first_classes_can_be_selected(tmp_path: Path, name: str) -> None:
     where = LAYOUTS[name](tmp_path)
     whole, two = load_dataset(name, where), load_dataset(name, where, classes=2)
     assert two.classes == whole.classes[:2]
@@ -58,8 +58,17 @@ def test_only_the_first_classes(tmp_path: Path, name: str) -> None:
 
 
 @EVERY
+def test_some_training_images_of_each_class_can_be_selected(tmp_path: Path, name: str) -> None:
+    where = LAYOUTS[name](tmp_path)
+    whole, few = load_dataset(name, where), load_dataset(name, where, images_per_class=2)
+    assert few.classes == whole.classes and len(few.test) == len(whole.test)
+    assert np.bincount(few.train.labels).tolist() == [2, 2, 2]
+    assert np.bincount(load_dataset(name, where, classes=2, images_per_class=1).train.labels).tolist() == [1, 1]
+
+
+@EVERY
 @pytest.mark.parametrize("place", ["nothing/here", "file", "empty", "a\0b"])
-def test_what_is_not_there_gets_a_sentence_with_the_layout(tmp_path: Path, name: str, place: str) -> None:
+def test_a_missing_or_wrong_folder_is_refused_with_the_expected_layout(tmp_path: Path, name: str, place: str) -> None:
     (tmp_path / "file").write_bytes(b"no dataset")
     (tmp_path / "empty").mkdir()
     with pytest.raises(BadInput, match=f"{name} should look like .*[a-z]") as caught:
@@ -71,7 +80,7 @@ def test_what_is_not_there_gets_a_sentence_with_the_layout(tmp_path: Path, name:
 def test_an_unknown_option_is_named(name: str) -> None:
     with pytest.raises(BadInput, match="has no option 'colour'"):
         check_dataset(name, {"colour": True})
-    with pytest.raises(BadInput, match=r"'classes' of dataset .* is a whole number, not '2'"):
+    with pytest.raises(BadInput, match=r"'classes' of dataset .* must be a whole number, not '2'"):
         load_dataset(name, "nowhere", classes="2")  # type: ignore[arg-type]
     assert check_dataset(name, {"classes": 2}) == {"classes": 2}
 
@@ -79,3 +88,15 @@ def test_an_unknown_option_is_named(name: str) -> None:
 def test_an_unknown_dataset_is_named() -> None:
     with pytest.raises(BadInput, match="no dataset 'mnist': choose one of image_folder"):
         load_dataset("mnist", "somewhere")
+
+
+def test_a_function_can_be_given_in_place_of_a_name(tmp_path: Path) -> None:
+    def mine(path: Path, *, size: int = 4) -> Dataset:
+        rng = np.random.default_rng(size)
+        pixels, numbers = rng.integers(0, 255, (size, 8, 8, 3), np.uint8), np.arange(size) % 2
+        return from_arrays(pixels, numbers, pixels, numbers, name=path.name)
+
+    dataset = load_dataset(mine, tmp_path, size=6, classes=1)
+    assert dataset.name == tmp_path.name and len(dataset.train) == 3
+    with pytest.raises(BadInput, match="dataset mine has no option 'colour': it has size"):
+        load_dataset(mine, tmp_path, colour="red")

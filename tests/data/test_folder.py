@@ -1,4 +1,4 @@
-"""Folders as people have them."""
+"""Folders of pictures, with and without labels."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_label_is_the_folder_s_name_verbatim(tmp_path: Path) -> None:
     assert [label for _, label in labelled_files(tmp_path)] == labels
 
 
-def test_links_to_folders_and_pictures_count_and_broken_ones_are_not_passed_over(tmp_path: Path) -> None:
+def test_links_are_followed_and_broken_ones_are_listed(tmp_path: Path) -> None:
     touch(tmp_path, "real/a/1.png")
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "linked").symlink_to(tmp_path / "real" / "a")
@@ -42,11 +42,17 @@ def test_links_to_folders_and_pictures_count_and_broken_ones_are_not_passed_over
 
 
 @pytest.mark.parametrize("name", ["missing", "file", "empty", "flat"])
-def test_a_folder_without_labelled_pictures_says_how_it_should_look(tmp_path: Path, name: str) -> None:
+def test_a_folder_without_labelled_pictures_is_refused_with_its_name(tmp_path: Path, name: str) -> None:
     touch(tmp_path, "file", "flat/1.png")
     (tmp_path / "empty").mkdir()
     with pytest.raises(BadInput, match=name):
         labelled_files(tmp_path / name)
+
+
+def test_images_without_folders_of_labels_are_not_called_absent(tmp_path: Path) -> None:
+    touch(tmp_path, "1.png")
+    with pytest.raises(BadInput, match="has no folders with images, one for each label"):
+        labelled_files(tmp_path)
 
 
 def test_picture_files_are_found_at_any_depth_by_their_suffix(tmp_path: Path) -> None:
@@ -55,13 +61,13 @@ def test_picture_files_are_found_at_any_depth_by_their_suffix(tmp_path: Path) ->
     assert picture_files(tmp_path) == sorted(tmp_path / name for name in ("b.PNG", "a/c.jpeg", "a/b/d.webp"))
 
 
-def test_hidden_pictures_are_left_out_everywhere(tmp_path: Path) -> None:
+def test_hidden_pictures_are_left_out_at_any_depth(tmp_path: Path) -> None:
     touch(tmp_path, "1.jpg", "._1.jpg", ".thumbnails/2.jpg")  # as macOS and file managers leave them
     assert picture_files(tmp_path) == [tmp_path / "1.jpg"]
 
 
 @pytest.mark.parametrize("name", ["missing", "file", "empty"])
-def test_a_folder_without_pictures_is_named(tmp_path: Path, name: str) -> None:
+def test_a_folder_without_pictures_is_refused_with_its_name(tmp_path: Path, name: str) -> None:
     touch(tmp_path, "file")
     (tmp_path / "empty").mkdir()
     with pytest.raises(BadInput, match=name):

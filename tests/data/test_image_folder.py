@@ -20,7 +20,7 @@ def test_names_are_paths_and_classes_are_sorted(tmp_path: Path) -> None:
     assert dataset.train.labels.tolist() == [0] * 4 + [1] * 4 + [2] * 4
 
 
-def test_test_goes_before_val_and_an_option_chooses(tmp_path: Path) -> None:
+def test_test_is_preferred_to_val_unless_an_option_selects_it(tmp_path: Path) -> None:
     folders(image_folder(tmp_path), "test", CLASSES[:1], 1)
     assert list(load_dataset("image_folder", tmp_path).test.names) == ["test/ant/ant_test_0.JPEG"]
     assert len(load_dataset("image_folder", tmp_path, test="val").test) == 6
@@ -38,7 +38,7 @@ def test_only_pictures_count_and_hidden_ones_do_not(tmp_path: Path) -> None:
     assert len(load_dataset("image_folder", tmp_path).train) == 12
 
 
-def test_links_to_folders_and_pictures_count(tmp_path: Path) -> None:
+def test_links_are_followed(tmp_path: Path) -> None:
     image_folder(tmp_path / "real")
     for part in ("train", "val"):
         (tmp_path / "linked" / part).mkdir(parents=True)
@@ -47,16 +47,16 @@ def test_links_to_folders_and_pictures_count(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("missing", ["train", "val"])
-def test_a_missing_part_is_named(tmp_path: Path, missing: str) -> None:
+def test_a_missing_part_is_refused_with_its_name(tmp_path: Path, missing: str) -> None:
     (image_folder(tmp_path) / missing).rename(tmp_path / "elsewhere")
     with pytest.raises(BadInput, match=missing):
         load_dataset("image_folder", tmp_path)
 
 
-def test_classes_must_be_learned_before_they_are_asked_for(tmp_path: Path) -> None:
+def test_classes_of_the_test_must_have_training_pictures(tmp_path: Path) -> None:
     folders(image_folder(tmp_path), "val", ("dog",), 1)
-    with pytest.raises(BadInput, match="dog has pictures to test on and none to learn from"):
+    with pytest.raises(BadInput, match="dog has test images and no training images"):
         load_dataset("image_folder", tmp_path)
     (tmp_path / "train" / "dog").mkdir()
-    with pytest.raises(BadInput, match="dog has no pictures to learn from"):
+    with pytest.raises(BadInput, match="dog has no training images"):
         load_dataset("image_folder", tmp_path)

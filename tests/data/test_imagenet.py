@@ -32,7 +32,7 @@ def test_the_order_file_decides_the_order_of_classes(tmp_path: Path) -> None:
     assert load_dataset("imagenet", tmp_path / "in").classes == WNIDS
 
 
-def test_an_order_file_is_found_from_where_one_is_not_from_the_data(
+def test_the_path_of_an_order_file_is_relative_to_the_current_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path / "order.txt", *ORDER)
@@ -42,21 +42,21 @@ def test_an_order_file_is_found_from_where_one_is_not_from_the_data(
 
 
 @pytest.mark.parametrize(
-    ("lines", "sentence"),
+    ("lines", "message"),
     [
         (["n001", "n002", "n003", "n001"], "names a class twice"),
         (["n001", "n002", "n003", "n004"], "names n004, which has no folder"),
         (["n001"], "names 1 classes and train/ has 3"),
     ],
 )
-def test_order_files_that_do_not_fit(tmp_path: Path, lines: list[str], sentence: str) -> None:
+def test_wrong_order_files_are_refused(tmp_path: Path, lines: list[str], message: str) -> None:
     write(tmp_path / "order.txt", *lines)
-    with pytest.raises(BadInput, match=sentence):
+    with pytest.raises(BadInput, match=message):
         load_dataset("imagenet", imagenet(tmp_path), class_order=tmp_path / "order.txt")
 
 
 @pytest.mark.parametrize("form", ["wnids", "pairs", "numbers", "kaggle"])
-def test_a_flat_val_with_labels_in_four_forms(tmp_path: Path, form: str) -> None:
+def test_labels_of_a_flat_val_are_read_in_four_formats(tmp_path: Path, form: str) -> None:
     names = flat(tmp_path)
     wnids = [WNIDS[n // 2] for n in range(6)]
     lines = {
@@ -73,30 +73,30 @@ def test_a_flat_val_with_labels_in_four_forms(tmp_path: Path, form: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("lines", "sentence"),
+    ("lines", "message"),
     [
-        (["n001"] * 5, "has 5 labels and val/ has 6 pictures"),
-        (["n001"] * 7, "has 7 labels and val/ has 6 pictures"),
+        (["n001"] * 5, "has 5 labels and val/ has 6 images"),
+        (["n001"] * 7, "has 7 labels and val/ has 6 images"),
         (["n009"] * 6, "no label for val/ILSVRC2012_val_00000001.JPEG"),
         ([f"ILSVRC2012_val_{n:08}.JPEG 3" for n in range(1, 7)], "'3' where a number below 3"),
         ([f"other_{n}.JPEG n001" for n in range(6)], "no label for"),
         (["n001"] * 5 + ["ILSVRC2012_val_00000006.JPEG n001"], "no label for"),
     ],
 )
-def test_labels_that_do_not_fit(tmp_path: Path, lines: list[str], sentence: str) -> None:
+def test_wrong_labels_are_refused(tmp_path: Path, lines: list[str], message: str) -> None:
     flat(tmp_path)
     write(tmp_path / "labels.txt", *lines)
-    with pytest.raises(BadInput, match=sentence):
+    with pytest.raises(BadInput, match=message):
         load_dataset("imagenet", tmp_path, val_labels=tmp_path / "labels.txt")
 
 
-def test_a_flat_val_asks_for_its_labels(tmp_path: Path) -> None:
+def test_a_flat_val_without_labels_is_refused(tmp_path: Path) -> None:
     flat(tmp_path)
     with pytest.raises(BadInput, match="as the option val_labels"):
         load_dataset("imagenet", tmp_path)
 
 
-def test_the_real_class_order(shared_data: Path, tmp_path: Path) -> None:
+def test_the_published_class_order_is_read(shared_data: Path, tmp_path: Path) -> None:
     wnids = (shared_data / "imagenet_class_order.txt").read_text().split()
     for wnid in wnids:
         for part in ("train", "val"):

@@ -18,7 +18,7 @@ def test_it_is_tested_on_the_validation_list_as_in_the_paper(tmp_path: Path) -> 
     assert load_dataset("places365_lt", tmp_path, test="test").test.names[0] == "train/ant/00000010.jpg"
 
 
-def test_lists_may_lie_elsewhere(tmp_path: Path) -> None:
+def test_lists_may_be_in_another_folder(tmp_path: Path) -> None:
     places365_lt(tmp_path / "pictures")
     (tmp_path / "lists").mkdir()
     for file in (tmp_path / "pictures").glob("*.txt"):
@@ -27,7 +27,7 @@ def test_lists_may_lie_elsewhere(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "sentence"),
+    ("lines", "message"),
     [
         (["train/ant/00000000.jpg 0", "train/cat/00000000.jpg 2"], "where a number below 2|leaves out a class"),
         (["train/ant/00000000.jpg 0", "train/ant/00000001.jpg 2", "train/ant/00000002.jpg 2"], "leaves out a class"),
@@ -36,12 +36,12 @@ def test_lists_may_lie_elsewhere(tmp_path: Path) -> None:
         (["train/ant/00000000.jpg 0"], "'1' where a number below 1"),
     ],
 )
-def test_lists_that_do_not_fit(tmp_path: Path, lines: list[str], sentence: str) -> None:
+def test_wrong_lists_are_refused(tmp_path: Path, lines: list[str], message: str) -> None:
     write(places365_lt(tmp_path) / "Places_LT_train.txt", *lines)
-    with pytest.raises(BadInput, match=sentence):
+    with pytest.raises(BadInput, match=message):
         load_dataset("places365_lt", tmp_path)
 
 
-def test_there_are_two_lists_to_test_on(tmp_path: Path) -> None:
+def test_the_test_list_is_val_or_test(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="val or test, not 'train'"):
         load_dataset("places365_lt", tmp_path, test="train")

@@ -1,4 +1,4 @@
-"""Streams: one sample after the other, without a word about tasks."""
+"""Streams of samples without task labels."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_the_hash_is_over_names_labels_and_ends() -> None:
     assert len(hashes) == 4
 
 
-def test_a_long_stream_s_hash_is_that_of_the_whole() -> None:
+def test_the_hash_of_a_long_stream_is_over_all_of_it() -> None:
     dataset = dataset_of([10_001])
     text = "".join(f"{name}\0c0\0" for name in dataset.train.names) + "10001"
     assert Stream(dataset, np.arange(10_001), (10_001,)).hash == hashlib.sha256(text.encode()).hexdigest()
@@ -51,14 +51,14 @@ def test_file_names_of_any_bytes_have_a_hash() -> None:
 
 
 @pytest.mark.parametrize("ends", [(), (1,), (3,), (0, 2), (2, 2), (2, 1, 2)])
-def test_ends_rise_to_the_last_sample(ends: tuple[int, ...]) -> None:
+def test_ends_must_increase_to_the_last_sample(ends: tuple[int, ...]) -> None:
     with pytest.raises(BadInput, match="steps"):
         stream([3, 0], *ends)
 
 
 def test_steps_without_samples_are_left_out() -> None:
     empty = np.empty(0, np.int64)
-    found = Stream.of_steps(DATASET, [empty, np.array([1]), empty, np.array([0, 2])])
+    found = Stream.from_steps(DATASET, [empty, np.array([1]), empty, np.array([0, 2])])
     assert found.ends == (1, 3)
-    with pytest.raises(BadInput, match="nothing to learn"):
-        Stream.of_steps(DATASET, [empty])
+    with pytest.raises(BadInput, match="no training images"):
+        Stream.from_steps(DATASET, [empty])

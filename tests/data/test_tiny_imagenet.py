@@ -19,28 +19,28 @@ def test_annotations_label_the_validation_pictures(tmp_path: Path) -> None:
     assert load_dataset("tiny_imagenet", tmp_path / "tiny-imagenet-200").fingerprint == dataset.fingerprint
 
 
-def test_classes_can_be_called_by_their_first_word(tmp_path: Path) -> None:
+def test_classes_can_be_named_by_their_first_word(tmp_path: Path) -> None:
     dataset = load_dataset("tiny_imagenet", tiny_imagenet(tmp_path), words=True)
     assert dataset.classes == ("crane (n001)", "goldfish", "crane (n003)")
 
 
 @pytest.mark.parametrize(
-    ("lines", "sentence"),
+    ("lines", "message"),
     [
         (["val_0.JPEG\tn009\t0\t0\t1\t1"], "no class of train/"),
         (["val_0.JPEG n001"], "no class of train/"),
-        (["gone.JPEG\tn001"], "no picture .*val/images/gone.JPEG"),
-        ([], "there are no pictures"),
+        (["gone.JPEG\tn001"], "no image .*val/images/gone.JPEG"),
+        ([], "there are no images"),
     ],
 )
-def test_annotations_that_do_not_fit(tmp_path: Path, lines: list[str], sentence: str) -> None:
+def test_wrong_annotations_are_refused(tmp_path: Path, lines: list[str], message: str) -> None:
     write(tiny_imagenet(tmp_path) / "tiny-imagenet-200" / "val" / "val_annotations.txt", *lines)
-    with pytest.raises(BadInput, match=sentence):
+    with pytest.raises(BadInput, match=message):
         load_dataset("tiny_imagenet", tmp_path)
 
 
 @pytest.mark.parametrize("missing", ["val/val_annotations.txt", "train/n002/images"])
-def test_a_missing_part_is_named(tmp_path: Path, missing: str) -> None:
+def test_a_missing_file_is_refused_with_its_name(tmp_path: Path, missing: str) -> None:
     (tiny_imagenet(tmp_path) / "tiny-imagenet-200" / missing).rename(tmp_path / "elsewhere")
     with pytest.raises(BadInput, match=missing):
         load_dataset("tiny_imagenet", tmp_path)

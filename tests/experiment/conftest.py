@@ -1,4 +1,4 @@
-"""A small experiment: four colours, two steps, codes in a cache of the test's own."""
+"""A small experiment on four colours in two steps, and runs written without training."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import MakePictures
+from tests.experiment.toys import make_cache
 from tests.experiment.written_runs import write_run
 
 WriteConfig = Callable[..., Path]
@@ -40,17 +41,23 @@ rate = 0.01
 
 @pytest.fixture
 def colours(tmp_path: Path, make_pictures: MakePictures) -> Path:
-    """An image folder with train and test pictures."""
+    """An image folder with a training and a test set."""
     labels = [f"colour {number}" for number in range(4)]
     make_pictures(tmp_path / "colours" / "train", labels, each=5)
     make_pictures(tmp_path / "colours" / "test", labels, each=3, seed=1)
     return tmp_path / "colours"
 
 
+@pytest.fixture(scope="session")
+def _cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache of codes and graphs for all tests, which use the same images and networks."""
+    return make_cache(tmp_path_factory.mktemp("cache"))
+
+
 @pytest.fixture
-def write_config(tmp_path: Path, colours: Path, monkeypatch: pytest.MonkeyPatch) -> WriteConfig:
-    """Writes a config over the colours; a text that is replaced makes it another."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+def write_config(tmp_path: Path, colours: Path, _cache: Path, monkeypatch: pytest.MonkeyPatch) -> WriteConfig:
+    """Returns a function that writes the config, with a part of its text replaced."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(_cache))
 
     def write(old: str = "", new: str = "") -> Path:
         text = _CONFIG.format(path=colours)
@@ -64,7 +71,7 @@ def write_config(tmp_path: Path, colours: Path, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.fixture(scope="session")
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Five methods, two orders, two seeds; one more run is not finished. To be read only."""
+    """Results of five methods, two orders and two seeds, and one unfinished run; shared, so to be read only."""
     tmp_path = tmp_path_factory.mktemp("out")
     for order in ("class_incremental", "iid"):
         for seed in (0, 1):

@@ -1,4 +1,4 @@
-"""Configs over other configs."""
+"""Inheritance between config files, keys of version 0.1, and changes by --set."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from siesta.errors import BadInput
-from siesta.experiment.config_file import read_values
+from siesta.experiment.config_file import read_values, set_key
 
 BELOW = """
 name = "below"
@@ -21,7 +21,6 @@ cut = 8
 [methods.siesta]
 updates = 5
 [methods.ncm]
-[later.der]
 [published.iid]
 ncm = ["text:online", "NCM"]
 """
@@ -32,7 +31,7 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-def test_keys_of_some_tables_and_all_of_others_take_the_place_of_what_is_below(tmp_path: Path) -> None:
+def test_data_network_and_base_are_merged_by_key_and_other_tables_replaced(tmp_path: Path) -> None:
     write(tmp_path / "below.toml", BELOW)
     above = 'extends = "below.toml"\nname = "above"\n[data]\npath = "wings"\n[base]\nepochs = 2\n[methods.remind]\n'
     assert read_values(write(tmp_path / "above.toml", above)) == {
@@ -53,16 +52,25 @@ def test_a_file_may_extend_one_that_extends_another(tmp_path: Path) -> None:
     assert read_values(top)["methods"] == {"siesta": {"updates": 5}, "ncm": {}}
 
 
+def test_a_file_nested_too_deeply_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "deep.toml").write_text(f"a = {'[' * 100_000}")
+    with pytest.raises(BadInput, match=r"deep\.toml is not TOML"):
+        read_values(tmp_path / "deep.toml")
+    values: dict[str, object] = {}
+    set_key(values, f"a={'[' * 100_000}")
+    assert values == {"a": "[" * 100_000}, "text, as any other value that is not TOML"
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
         ('extends = "a.toml"', r"a\.toml extends itself"),
         ('extends = "b.toml"', r"a\.toml extends itself"),
         ('extends = "none.toml"', r"no config at .*none\.toml"),
-        ("extends = 3", "extends is the name of a file, not 3"),
+        ("extends = 3", "extends must be the name of a file, not 3"),
     ],
 )
-def test_what_cannot_be_extended_is_said(tmp_path: Path, text: str, words: str) -> None:
+def test_an_invalid_extends_is_refused(tmp_path: Path, text: str, words: str) -> None:
     write(tmp_path / "b.toml", 'extends = "a.toml"')
     with pytest.raises(BadInput, match=words):
         read_values(write(tmp_path / "a.toml", text))

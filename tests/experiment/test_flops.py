@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from siesta.contracts import Resources
 from siesta.errors import BadInput
-from siesta.experiment.flops import achieved_rate, extrapolate
+from siesta.experiment.flops import achieved_gflops, extrapolate
 
 
 def spent(updates: int, wake: float, sleep: float) -> Resources:
@@ -16,10 +16,10 @@ def spent(updates: int, wake: float, sleep: float) -> Resources:
     return Resources(updates, 7, {}, flops, {phase: value / 4 for phase, value in flops.items()})
 
 
-def test_the_rate_leaves_inference_out() -> None:
+def test_achieved_gflops_exclude_inference() -> None:
     resources = Resources(1, 1, {}, {"wake": 3e9, "sleep": 9e9, "inference": 5e9}, {"wake": 2.0, "sleep": 1.0})
-    assert achieved_rate(resources) == pytest.approx(4)
-    assert achieved_rate(Resources(0, 1, {}, {}, {})) is None
+    assert achieved_gflops(resources) == pytest.approx(4)
+    assert achieved_gflops(Resources(0, 1, {}, {}, {})) is None
 
 
 @given(
@@ -53,6 +53,6 @@ def test_no_extrapolation_is_the_measurement(samples: int, updates: int, every: 
 
 
 @pytest.mark.parametrize(("samples", "to", "every"), [(0, 1, None), (1, 0, None), (1, 1, 0)])
-def test_streams_of_nothing_are_refused(samples: int, to: int, every: int | None) -> None:
+def test_empty_streams_are_refused(samples: int, to: int, every: int | None) -> None:
     with pytest.raises(BadInput, match="at least one sample"):
         extrapolate(spent(1, 1, 1), samples, to, every)

@@ -10,7 +10,16 @@ from hypothesis import strategies as st
 from sklearn.metrics import recall_score, top_k_accuracy_score
 
 from siesta.errors import BadInput
-from siesta.experiment.metrics import NONE, Predictions, Step, alpha, forgetting, mu, spread, summary
+from siesta.experiment.metrics import (
+    NO_CLASS,
+    Predictions,
+    StepPredictions,
+    alpha,
+    forgetting,
+    mean_and_std,
+    mu,
+    run_metrics,
+)
 
 Ints = npt.NDArray[np.int32]
 
@@ -18,11 +27,11 @@ Ints = npt.NDArray[np.int32]
 def ranked(scores: npt.NDArray[np.float64], k: int = 5) -> Ints:
     """(n, C) -> the best k classes, `NONE` beyond C: (n, 5)."""
     best = np.argsort(-scores, axis=1)[:, :k].astype(np.int32)
-    return np.pad(best, ((0, 0), (0, k - best.shape[1])), constant_values=NONE)
+    return np.pad(best, ((0, 0), (0, k - best.shape[1])), constant_values=NO_CLASS)
 
 
 def answers(top1: list[int], truth: list[int]) -> Predictions:
-    top = np.full((len(top1), 5), NONE, dtype=np.int32)
+    top = np.full((len(top1), 5), NO_CLASS, dtype=np.int32)
     top[:, 0] = top1
     return Predictions(top, np.array(truth, dtype=np.int32))
 
@@ -51,7 +60,7 @@ def test_per_class_is_recall(seed: int, n: int) -> None:
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.sets(st.integers(0, 5)))
-def test_old_and_new_weigh_up_to_all(seed: int, n: int, new: set[int]) -> None:
+def test_the_weighted_mean_of_old_and_new_is_the_accuracy(seed: int, n: int, new: set[int]) -> None:
     rng = np.random.default_rng(seed)
     truth = rng.integers(6, size=n)
     predictions = Predictions(ranked(rng.random((n, 6))), truth)
@@ -62,8 +71,8 @@ def test_old_and_new_weigh_up_to_all(seed: int, n: int, new: set[int]) -> None:
     assert (count * (fresh or 0) + (n - count) * (old or 0)) / n == pytest.approx(predictions.accuracy(5))
 
 
-def test_an_answer_that_was_not_given_is_wrong() -> None:
-    assert answers([NONE, NONE], [0, 1]).accuracy(5) == 0
+def test_a_missing_prediction_is_wrong() -> None:
+    assert answers([NO_CLASS, NO_CLASS], [0, 1]).accuracy(5) == 0
 
 
 @pytest.mark.parametrize(
@@ -77,13 +86,13 @@ def test_predictions_of_the_wrong_shape_are_refused(
         Predictions(top.astype(np.int32), truth.astype(np.int32))
 
 
-def test_a_truth_that_is_none_is_refused() -> None:
+def test_a_negative_class_of_a_sample_is_refused() -> None:
     with pytest.raises(BadInput, match="never negative"):
-        answers([0], [NONE])
+        answers([0], [NO_CLASS])
 
 
 @pytest.mark.parametrize("k", [0, 6])
-def test_more_than_was_stored_cannot_be_asked_for(k: int) -> None:
+def test_k_above_the_stored_classes_is_refused(k: int) -> None:
     with pytest.raises(BadInput, match="best 5"):
         answers([0], [0]).accuracy(k)
 
@@ -95,8 +104,8 @@ percents = st.lists(st.floats(0, 100), min_size=1, max_size=12)
 def test_mu_alpha_and_spread_against_numpy(values: list[float]) -> None:
     assert mu(values) == pytest.approx(np.mean(values))
     assert min(values) - 1e-9 <= mu(values) <= max(values) + 1e-9
-    assert alpha(values) == values[-1] <= alpha(values, offline=True) == max(values)
-    found = spread(values)
+    assert alpha(values) == values[-1]
+    found = mean_and_std(values)
     assert found.count == len(values)
     if len(values) == 1:
         assert found.std is None
@@ -104,12 +113,12 @@ def test_mu_alpha_and_spread_against_numpy(values: list[float]) -> None:
         assert found.std == pytest.approx(np.std(values, ddof=1))
 
 
-def test_spread_in_words() -> None:
-    assert str(spread([2.87, 5.63])) == "4.25±1.95"
-    assert str(spread([83.59])) == "83.59"
+def test_spread_as_text() -> None:
+    assert str(mean_and_std([2.87, 5.63])) == "4.25±1.95"
+    assert str(mean_and_std([83.59])) == "83.59"
 
 
-def test_nothing_has_no_mean() -> None:
+def test_empty_sequences_have_no_mean() -> None:
     with pytest.raises(BadInput):
         mu([])
     with pytest.raises(BadInput):
@@ -136,19 +145,19 @@ def test_forgetting_against_chaudhry_s_matrix(rows: list[list[float]]) -> None:
 
 def test_a_run_by_hand() -> None:
     steps = [
-        Step(answers([0, 0, 1, 1], [0, 0, 1, 1]), frozenset({0, 1})),
-        Step(
+        StepPredictions(answers([0, 0, 1, 1], [0, 0, 1, 1]), frozenset({0, 1})),
+        StepPredictions(
             answers([0, 1, 1, 1, 2, 2], [0, 0, 1, 1, 2, 2]),
             frozenset({2}),
             before=answers([0, 1, 1, 0, 2, 0], [0, 0, 1, 1, 2, 2]),
         ),
-        Step(
+        StepPredictions(
             answers([0, 2, 2, 2, 2, 2, 3, 3], [0, 0, 1, 1, 2, 2, 3, 3]),
             frozenset({3}),
             before=answers([0, 2, 2, 2, 2, 0, 0, 0], [0, 0, 1, 1, 2, 2, 3, 3]),
         ),
     ]
-    found = summary(steps, 1)
+    found = run_metrics(steps, 1)
     assert found.after == pytest.approx([100, 500 / 6, 500 / 8])
     assert found.before == [None, pytest.approx(50), pytest.approx(25)]
     assert found.mu == pytest.approx((100 + 500 / 6 + 500 / 8) / 3)
@@ -161,18 +170,17 @@ def test_a_run_by_hand() -> None:
     assert found.per_class == {0: 50, 1: 0, 2: 100, 3: 100}
     assert found.forgetting == pytest.approx((50 + 100 + 0) / 3)
     assert found.forgetting_of_steps == pytest.approx((75 + 0) / 2)  # classes 0 and 1 came together: 100 -> 25
-    assert summary(steps, 1, offline=True).alpha == 100
 
 
-def test_a_method_that_never_sleeps_has_no_gain() -> None:
-    found = summary([Step(answers([0], [0]), frozenset({0}))], 5)
+def test_a_method_without_sleep_has_no_gain() -> None:
+    found = run_metrics([StepPredictions(answers([0], [0]), frozenset({0}))], 5)
     assert found.gain is None
     assert found.forgetting is None
 
 
 def test_a_class_that_comes_back_belongs_to_the_step_it_first_came_in() -> None:
     steps = [
-        Step(answers([0, 0], [0, 0]), frozenset({0})),
-        Step(answers([1, 1], [0, 1]), frozenset({0, 1})),
+        StepPredictions(answers([0, 0], [0, 0]), frozenset({0})),
+        StepPredictions(answers([1, 1], [0, 1]), frozenset({0, 1})),
     ]
-    assert summary(steps, 1).forgetting_of_steps == 100
+    assert run_metrics(steps, 1).forgetting_of_steps == 100

@@ -1,3 +1,5 @@
+"""Results are read, verified against predictions, and archived."""
+
 from __future__ import annotations
 
 import json
@@ -9,7 +11,7 @@ import numpy as np
 import pytest
 
 from siesta.errors import BadInput, Damaged, SiestaError
-from siesta.experiment.archive import ARCHIVED
+from siesta.experiment.archive import ARCHIVE_FILE
 from siesta.experiment.results import archive_runs, read_results
 from tests.experiment.written_runs import write_run
 
@@ -20,52 +22,57 @@ def accuracy(file: Path, k: int) -> float:
     return 100 * sum(right) / len(right)
 
 
-def test_accuracies_are_those_of_the_stored_answers(out: Path) -> None:
+def test_accuracies_are_computed_from_stored_predictions(out: Path) -> None:
     results = read_results([out])
     assert len(results.runs) == 4 * 2 * 2 + 2
     for run in results.runs:
         for k in (1, 5):
             files = sorted((run.path / "predictions").glob("*-after.npz"))
             after = [accuracy(file, k) for file in files]
-            assert run.summaries[k].after == pytest.approx(after)
-            assert run.summaries[k].alpha == pytest.approx(after[-1])
-            assert run.summaries[k].mu == pytest.approx(sum(after) / len(after))
+            assert run.metrics[k].after == pytest.approx(after)
+            assert run.metrics[k].alpha == pytest.approx(after[-1])
+            assert run.metrics[k].mu == pytest.approx(sum(after) / len(after))
             early = sorted((run.path / "predictions").glob("*-before.npz"))
-            assert [some for some in run.summaries[k].before if some is not None] == pytest.approx(
+            assert [some for some in run.metrics[k].before if some is not None] == pytest.approx(
                 [accuracy(file, k) for file in early]
             )
 
 
-def test_a_run_says_what_it_is(tmp_path: Path) -> None:
+def test_a_run_knows_its_source_data_and_costs(tmp_path: Path) -> None:
     write_run(tmp_path / "toy", seed=3)
     (run,) = read_results([tmp_path / "toy"]).runs
     assert (run.source, run.last["seed"], run.offline, len(run.samples)) == ("toy", 3, False, 60)
     assert run.data == "cub200, 224 px"
-    assert run.published_as == "cub200"
+    assert run.whole_dataset == "cub200"
     assert run.resources.updates == run.last["updates"] == 300
 
 
 @pytest.mark.parametrize(
-    ("data", "words", "published_as"),
+    ("data", "words", "whole_dataset"),
     [
         ({"dataset": "a", "image_size": 32, "options": {"classes": 3}}, "a, 32 px, the first 3 classes", None),
+        (
+            {"dataset": "a", "image_size": 32, "options": {"images_per_class": 5}},
+            "a, 32 px, 5 training images a class",
+            None,
+        ),
         ({"dataset": "a", "image_size": 32, "options": {"test": "val"}}, "a, 32 px, test val", "a"),
         ({"dataset": "a", "image_size": 8, "held_out": 0.25}, "a, 8 px, tested on 25% of the training.*held out", None),
         (None, "toy", None),  # a row of an earlier version
     ],
 )
-def test_what_was_learned_is_told_in_words(
-    tmp_path: Path, data: dict[str, Any] | None, words: str, published_as: str | None
+def test_the_description_of_the_data(
+    tmp_path: Path, data: dict[str, Any] | None, words: str, whole_dataset: str | None
 ) -> None:
     import re
 
     write_run(tmp_path / "toy", data=data)
     (run,) = read_results([tmp_path / "toy"]).runs
     assert re.fullmatch(words, run.data)
-    assert run.published_as == published_as
+    assert run.whole_dataset == whole_dataset
 
 
-def test_unfinished_runs_are_told_apart(tmp_path: Path) -> None:
+def test_unfinished_runs_are_separate_from_finished_ones(tmp_path: Path) -> None:
     write_run(tmp_path / "toy", "ncm", done=False)
     (tmp_path / "toy" / "runs" / "ncm-iid-0").mkdir()
     (tmp_path / "toy" / "runs" / "ncm-iid-0" / "identity").write_text("x")
@@ -78,13 +85,13 @@ def test_unfinished_runs_are_told_apart(tmp_path: Path) -> None:
     assert last["step"] == 2
 
 
-def test_archives_and_live_folders_say_the_same(out: Path, tmp_path: Path) -> None:
+def test_archives_and_live_folders_give_the_same_results(out: Path, tmp_path: Path) -> None:
     sizes = archive_runs([out], tmp_path / "results")
     assert set(sizes) == {tmp_path / "results" / "toy" / run.path.name for run in read_results([out]).runs}
     live, kept = ({run.path.name: run for run in read_results([some]).runs} for some in (out, tmp_path / "results"))
     assert live.keys() == kept.keys()
     for name, run in live.items():
-        assert (run.source, run.rows, run.summaries) == (kept[name].source, kept[name].rows, kept[name].summaries)
+        assert (run.source, run.rows, run.metrics) == (kept[name].source, kept[name].rows, kept[name].metrics)
     write_run(tmp_path / "new", done=False)
     with pytest.raises(BadInput, match="none of these runs is finished"):
         archive_runs([tmp_path / "new"], tmp_path / "results")
@@ -94,7 +101,7 @@ def test_a_folder_given_twice_counts_once_but_two_of_a_name_are_refused(tmp_path
     write_run(tmp_path / "a" / "toy")
     assert len(read_results([tmp_path / "a", tmp_path / "a" / "toy"]).runs) == 1
     write_run(tmp_path / "b" / "toy")
-    with pytest.raises(BadInput, match="go by the same name"):
+    with pytest.raises(BadInput, match="have the same name"):
         read_results([tmp_path / "a", tmp_path / "b"])
 
 
@@ -132,24 +139,24 @@ def change_answers(**arrays: Any) -> Callable[[Path], None]:
         (change_row(top1=12.5), r"00-after\.npz gives top1 = .* for step 0 after sleep, rows\.jsonl says 12\.5"),
         (change_row(top5=12.5), r"00-after\.npz gives top5 = "),
         (change_row(n=1), r"00-after\.npz gives n = 20 for .* says 1:"),
-        (change_row(seconds=...), r"line 2 of .*rows\.jsonl is no result row \(seconds: field required\): remove"),
-        (change_row(seconds={"wake": 1.0, "inference": 1.0}), r"no result row \(seconds\.sleep: field required\)"),
-        (change_row(seconds={"wake": -1.0, "sleep": 1.0, "inference": 1.0}), r"no result row \(seconds\.wake: "),
-        (change_row(machine=None), r"no result row \(machine: "),
-        (change_row(top1="70.9"), r"no result row \(top1: "),
-        (change_row(top1=float("nan")), r"no result row \(top1: "),
-        (change_row(parameters=0), r"no result row \(parameters: "),
-        (change_row(updates=-5), r"no result row \(updates: "),
-        (change_row(classes=0), r"no result row \(classes: "),
-        (change_row(order={}), r"no result row \(order\.name: "),
-        (change_row(data={}), r"no result row \(data\.dataset: "),
-        (change_row(commit=""), r"no result row \(commit: "),
+        (change_row(seconds=...), r"line 2 of .*rows\.jsonl is not a result row \(seconds: field required\): remove"),
+        (change_row(seconds={"wake": 1.0, "inference": 1.0}), r"not a result row \(seconds\.sleep: field required\)"),
+        (change_row(seconds={"wake": -1.0, "sleep": 1.0, "inference": 1.0}), r"not a result row \(seconds\.wake: "),
+        (change_row(machine=None), r"not a result row \(machine: "),
+        (change_row(top1="70.9"), r"not a result row \(top1: "),
+        (change_row(top1=float("nan")), r"not a result row \(top1: "),
+        (change_row(parameters=0), r"not a result row \(parameters: "),
+        (change_row(updates=-5), r"not a result row \(updates: "),
+        (change_row(classes=0), r"not a result row \(classes: "),
+        (change_row(order={}), r"not a result row \(order\.name: "),
+        (change_row(data={}), r"not a result row \(data\.dataset: "),
+        (change_row(commit=""), r"not a result row \(commit: "),
         (change_row(schema=2), r"rows\.jsonl has rows of schema 2, this version reads 1"),
-        (change_row(schema=...), r"line 2 of .*rows\.jsonl is no result row"),
+        (change_row(schema=...), r"line 2 of .*rows\.jsonl is not a result row"),
         (change_row(phase="before", top1=0), r"00-before\.npz gives top1"),
         (change_row(step=7, phase="after"), r"07-after\.npz is missing"),
         (lambda run: (run / "rows.jsonl").write_text("{\n"), r"rows\.jsonl is damaged"),
-        (lambda run: (run / "rows.jsonl").write_text("3\n"), r"line 1 of .* is no result row"),
+        (lambda run: (run / "rows.jsonl").write_text("3\n"), r"line 1 of .* is not a result row"),
         (cut_rows(1), r"rows\.jsonl lacks rows although the run is done: remove"),
         (cut_rows(2), r"rows\.jsonl lacks rows although the run is done"),
         (lambda run: (run / "rows.jsonl").write_text(""), r"rows\.jsonl lacks rows although the run is done"),
@@ -159,7 +166,7 @@ def change_answers(**arrays: Any) -> Callable[[Path], None]:
         (change_answers(truth=np.zeros(3, dtype=np.int32)), r"00-after\.npz does not hold the predictions of a step"),
     ],
 )
-def test_what_is_wrong_is_said_in_a_sentence(tmp_path: Path, damage: Callable[[Path], None], words: str) -> None:
+def test_damaged_runs_are_refused_in_one_sentence(tmp_path: Path, damage: Callable[[Path], None], words: str) -> None:
     damage(write_run(tmp_path / "toy"))
     with pytest.raises(Damaged, match=words) as caught:
         read_results([tmp_path / "toy"])
@@ -170,12 +177,12 @@ def test_an_archive_must_agree_with_its_rows_too(tmp_path: Path) -> None:
     write_run(tmp_path / "toy")
     (kept,) = archive_runs([tmp_path / "toy"], tmp_path / "results")
     change_row(top1=12.5)(kept)
-    with pytest.raises(Damaged, match=rf"{ARCHIVED} gives top1 = .* for step 0 after sleep.*: restore it"):
+    with pytest.raises(Damaged, match=rf"{ARCHIVE_FILE} gives top1 = .* for step 0 after sleep.*: restore it"):
         read_results([tmp_path / "results"])
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_an_archive_that_lost_rows_is_not_a_shorter_run(tmp_path: Path, count: int) -> None:
+def test_an_archive_with_missing_rows_is_refused(tmp_path: Path, count: int) -> None:
     write_run(tmp_path / "toy")
     (kept,) = archive_runs([tmp_path / "toy"], tmp_path / "results")
     cut_rows(count)(kept)
@@ -183,7 +190,7 @@ def test_an_archive_that_lost_rows_is_not_a_shorter_run(tmp_path: Path, count: i
         read_results([tmp_path / "results"])
 
 
-def test_an_archive_has_a_place_of_its_own(tmp_path: Path) -> None:
+def test_an_archive_does_not_overwrite_runs_or_files(tmp_path: Path) -> None:
     run = write_run(tmp_path / "toy")
     with pytest.raises(BadInput, match="lies inside the run"):
         archive_runs([tmp_path / "toy"], run / "kept")
@@ -204,6 +211,6 @@ def archive_files(folder: Path) -> list[Path]:
 
 
 @pytest.mark.parametrize("name", ["", "nowhere"])
-def test_nothing_to_report(tmp_path: Path, name: str) -> None:
+def test_folders_without_runs_are_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(SiestaError, match="give the --out folder of `siesta run`"):
         read_results([tmp_path / name])

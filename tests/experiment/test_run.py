@@ -1,3 +1,5 @@
+"""Execution of runs: rows, predictions, resuming after kills, and one process at a time."""
+
 from __future__ import annotations
 
 import itertools
@@ -8,47 +10,38 @@ import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from siesta.contracts import Codes, Resources
 from siesta.errors import BadInput, Busy, Damaged
-from siesta.experiment import Stage, load_config, locked, planned_runs, read_dataset, run_all, steps_done
+from siesta.experiment import (
+    RunStatus,
+    completed_steps,
+    experiment_lock,
+    load_config,
+    planned_runs,
+    read_dataset,
+    run_all,
+)
 from siesta.experiment.metrics import Predictions
+from siesta.experiment.results import read_results
 from siesta.experiment.run_folder import read_predictions
+from siesta.methods import METHODS, MethodSpec
+from siesta.methods.ncm import NCM
 from tests.experiment.conftest import WriteConfig
-
-UNLIKE = ("seconds", "date", "commit", "machine")  # what two runs of the same thing may differ in
-
-
-def rows_of(config: Path, out: Path, *changes: str, stages: list[Stage] | None = None, **chosen: Any) -> list[Any]:
-    settings = load_config(config, changes, **chosen)
-    dataset = read_dataset(settings)
-    on_stage = None if stages is None else stages.append
-    return list(run_all(planned_runs(settings, dataset), dataset, out, on_stage))
+from tests.experiment.running import alike, answers, on_disk, rows_of
 
 
-def alike(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if name not in UNLIKE}
-
-
-def on_disk(out: Path) -> dict[str, list[dict[str, Any]]]:
-    """Rows of every run of an experiment, without what may differ."""
-    return {
-        folder.name: [alike(json.loads(line)) for line in (folder / "rows.jsonl").read_text().splitlines()]
-        for folder in sorted((out / "runs").iterdir())
-    }
-
-
-def answers(out: Path) -> dict[str, bytes]:
-    return {str(file.relative_to(out)): file.read_bytes() for file in sorted(out.glob("runs/*/predictions/*.npz"))}
-
-
-def test_rows_say_what_was_done_and_what_it_cost(write_config: WriteConfig, tmp_path: Path) -> None:
-    stages: list[Stage] = []
-    rows = rows_of(write_config(), tmp_path / "out", stages=stages)
+def test_rows_have_progress_costs_and_provenance(write_config: WriteConfig, tmp_path: Path) -> None:
+    stages: list[RunStatus] = []
+    config, out = write_config(), tmp_path / "out"
+    rows = rows_of(config, out, stages=stages, methods=["siesta", "ncm"], orders=["class_incremental"])
+    rows += rows_of(config, out, stages=stages, methods=["remind"], orders=["iid"])
     siesta = [row for row in rows if row["run"] == "siesta-class_incremental-0"]
     assert [(row["step"], row["phase"], row["classes"], row["n"]) for row in siesta] == [
         (0, "before", 2, 6),
@@ -75,7 +68,7 @@ def test_rows_say_what_was_done_and_what_it_cost(write_config: WriteConfig, tmp_
     assert on_disk(tmp_path / "out")["siesta-class_incremental-0"] == [alike(row) for row in siesta]
 
 
-def test_accuracy_follows_from_the_stored_answers(write_config: WriteConfig, tmp_path: Path) -> None:
+def test_accuracies_of_rows_follow_from_stored_predictions(write_config: WriteConfig, tmp_path: Path) -> None:
     for row in rows_of(write_config(), tmp_path / "out", methods=["siesta"], orders=["class_incremental"]):
         stored = read_predictions(tmp_path / "out" / "runs" / row["run"], row["step"], row["phase"])
         predictions = Predictions(stored["top"], stored["truth"])
@@ -85,20 +78,33 @@ def test_accuracy_follows_from_the_stored_answers(write_config: WriteConfig, tmp
         assert (stored["top"][:, row["classes"] :] == -1).all()
 
 
-def test_a_second_time_there_is_nothing_left_to_do(write_config: WriteConfig, tmp_path: Path) -> None:
+def test_a_small_memory_may_be_ranked_by_herding(write_config: WriteConfig, tmp_path: Path) -> None:
+    text = "[methods.siesta]\nsamples = 8\nselection = 'herding'"
+    rows = rows_of(write_config("[methods.siesta]", text), tmp_path / "out", methods=["siesta"], orders=["iid"])
+    assert [row["bytes"]["codes"] for row in rows] == [8 * 8 * 2 * 2] * 4
+    assert {row["settings"]["selection"] for row in rows} == {"herding"}
+    assert read_results([tmp_path / "out"]).runs[0].resources.flops["sleep"] > 0
+    plain = rows_of(write_config(), tmp_path / "plain", "methods.siesta.samples=8", methods=["siesta"], orders=["iid"])
+    assert all("selection" not in row["settings"] for row in plain)
+    assert {row["config"] for row in rows}.isdisjoint(row["config"] for row in plain)
+    assert rows[-1]["flops"]["sleep"] > plain[-1]["flops"]["sleep"]  # the features are counted
+
+
+def test_finished_runs_are_not_executed_again(write_config: WriteConfig, tmp_path: Path) -> None:
     first = rows_of(write_config(), tmp_path / "out", methods=["ncm"])
     assert first
     assert rows_of(write_config(), tmp_path / "out", methods=["ncm"]) == []
     assert len(rows_of(write_config(), tmp_path / "out", methods=["ncm"], seeds=[0, 1])) == len(first)  # seed 1
 
 
-def test_an_interrupted_experiment_goes_on_and_ends_with_the_same_rows(
+def test_an_interrupted_experiment_resumes_and_ends_with_the_same_rows(
     write_config: WriteConfig, tmp_path: Path
 ) -> None:
     config = write_config()
     chosen: dict[str, Any] = {"methods": ["siesta", "remind"], "orders": ["class_incremental"]}
-    rows_of(config, tmp_path / "whole", **chosen)
-    settings = load_config(config, **chosen)
+    short = "methods.siesta.updates=4"
+    rows_of(config, tmp_path / "whole", short, **chosen)
+    settings = load_config(config, [short], **chosen)
     dataset = read_dataset(settings)
     for stop in itertools.count(1):
         planned = planned_runs(settings, dataset)
@@ -109,123 +115,105 @@ def test_an_interrupted_experiment_goes_on_and_ends_with_the_same_rows(
     assert answers(tmp_path / "parts") == answers(tmp_path / "whole")
 
 
-def test_an_order_may_be_held_out_from_the_training_set(write_config: WriteConfig, tmp_path: Path) -> None:
-    rows = rows_of(write_config(), tmp_path / "out", "data.held_out=0.4", methods=["ncm"], orders=["iid"])
-    assert rows[-1]["n"] == 8  # 2 of the 5 training pictures of each class
-    assert (
-        rows[-1]["order"]["hash"]
-        != rows_of(write_config(), tmp_path / "o", methods=["ncm"], orders=["iid"])[-1]["order"]["hash"]
-    )
-
-
-def test_offline_sees_all_of_it_at_once(write_config: WriteConfig, tmp_path: Path) -> None:
+def test_an_offline_learner_has_one_step(write_config: WriteConfig, tmp_path: Path) -> None:
     path = write_config("[methods.ncm]", "[methods.offline]\nepochs = 2\nbatch_size = 4")
     (row,) = rows_of(path, tmp_path / "out", methods=["offline"], orders=["class_incremental"])
     assert (row["step"], row["phase"], row["classes"], row["updates"]) == (0, "after", 4, 40)
 
 
-def test_base_initialisation_is_the_first_step(write_config: WriteConfig, tmp_path: Path) -> None:
-    path = write_config("classes_per_step = 2", "classes_per_step = 1\nbase_classes = 2")
-    path.write_text(path.read_text() + "\n[base]\nepochs = 2\nbatch_size = 4\n")
-    rows = rows_of(path, tmp_path / "out", "data.image_size=96", orders=["class_incremental"])
-    for method in ("siesta", "remind", "ncm"):
-        mine = [row for row in rows if row["method"] == method and row["phase"] == "after"]
-        assert [row["classes"] for row in mine] == [2, 3, 4]
-        assert mine[0]["updates"] == 0  # pre-training is not continual learning
-    assert len(list((tmp_path / "out" / "starts").iterdir())) == 1  # all three start from the same
-    with pytest.raises(BadInput, match=r"orders\.iid has no base step"):
-        rows_of(path, tmp_path / "iid", "data.image_size=96", orders=["iid"])
-
-
 def test_runs_under_another_config_are_refused(write_config: WriteConfig, tmp_path: Path) -> None:
     rows_of(write_config(), tmp_path / "out", methods=["ncm"])
-    with pytest.raises(BadInput, match="under another config"):
+    with pytest.raises(BadInput, match="with another config"):
         rows_of(write_config(), tmp_path / "out", "data.image_size=64", methods=["ncm"])
 
 
-def test_another_image_size_starts_from_a_learner_of_its_own(write_config: WriteConfig, tmp_path: Path) -> None:
-    chosen: dict[str, Any] = {"methods": ["ncm"], "orders": ["iid"]}
-    rows_of(write_config(), tmp_path / "out", **chosen)
-    path = write_config("[methods.ncm]", "[methods.siesta_awake]")
-    (*_, row) = rows_of(path, tmp_path / "out", "data.image_size=64", methods=["siesta_awake"], orders=["iid"])
-    assert row["bytes"]["codes"] == 20 * 8 * 4 * 4
-    assert len(list((tmp_path / "out" / "starts").iterdir())) == 2
+def without_means(method: NCM) -> Resources:
+    resources = NCM.resources(method)
+    return replace(resources, bytes={name: size for name, size in resources.bytes.items() if name != "means"})
 
 
-def test_a_changed_test_set_is_another_run(write_config: WriteConfig, tmp_path: Path, colours: Path) -> None:
-    rows_of(write_config(), tmp_path / "out", methods=["ncm"], orders=["iid"])
-    (colours / "test" / "colour 1" / "1.png").rename(colours / "test" / "colour 2" / "9.png")
-    with pytest.raises(BadInput, match="under another config"):
-        rows_of(write_config(), tmp_path / "out", methods=["ncm"], orders=["iid"])
+def nan_after_learning(method: NCM) -> Resources:
+    resources = NCM.resources(method)
+    return replace(resources, flops={**resources.flops, "wake": float("nan")}) if method.workspace.seen else resources
 
 
-def test_what_cannot_come_to_its_end_is_refused_before_it_begins(write_config: WriteConfig, tmp_path: Path) -> None:
-    path = write_config("[methods.ncm]", "[methods.offline]")
-    for change, words in (
-        ("samples=3", "methods.offline needs all 20 samples and may store 3"),
-        ("network.space=curved", r"methods\.siesta\.network: there is no space 'curved'"),
-        ("network.weights=/nowhere", "no file of weights at /nowhere"),
-        ("network.codec_pictures=/nowhere", "no folder of pictures at /nowhere"),
-        ("network.backbone=vgg", "no backbone 'vgg'"),
-    ):
-        with pytest.raises(BadInput, match=words):
-            rows_of(path, tmp_path / "out", change)
-    assert not (tmp_path / "out").exists()
-    for picture in Path(load_config(path).data.path, "test", "colour 0").iterdir():
-        picture.unlink()
-    with pytest.raises(BadInput, match="no test pictures of the classes of its first step"):
-        rows_of(path, tmp_path / "out", "orders.class_incremental.classes_per_step=1")
+def unknown_labels(_method: NCM, codes: Codes, top: int = 5) -> list[list[str]]:
+    return [["colour 9"][:top]] * len(codes)
 
 
-def test_steps_done_are_counted(write_config: WriteConfig, tmp_path: Path) -> None:
+def no_labels(_method: NCM, codes: Codes, top: int = 5) -> list[list[str]]:
+    return []
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"resources": without_means}, r"method 'bad' reports invalid resources \(bytes\.means: field required\)"),
+        (
+            {"resources": nan_after_learning},
+            r"method 'bad' reports invalid resources \(flops\.wake: .* finite number\)",
+        ),
+        ({"predict_many": unknown_labels}, r"predict_many of method 'bad' predicted 'colour 9', which is no class"),
+        ({"predict_many": no_labels}, r"predict_many of method 'bad' predicted labels of 0 for 6 samples"),
+    ],
+)
+def test_a_method_that_gives_an_invalid_row_fails_before_it_is_written(
+    write_config: WriteConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], message: str
+) -> None:
+    bad: Any = type("Bad", (NCM,), changes)
+    monkeypatch.setitem(METHODS, "bad", MethodSpec(bad))
+    config = write_config("[methods.ncm]", "[methods.bad]")
+    for _ in range(2):  # the second run finds what the first one left
+        with pytest.raises(BadInput, match=message) as caught:
+            rows_of(config, tmp_path / "out", methods=["bad"], orders=["class_incremental"])
+        assert "\n" not in str(caught.value)
+        run = tmp_path / "out" / "runs" / "bad-class_incremental-0"
+        assert (run / "rows.jsonl").read_bytes() == b""
+        assert not (run / "predictions").exists() and not (run / "done").exists()
+    (unfinished,) = read_results([tmp_path / "out"]).unfinished
+    assert unfinished.last is None
+
+
+def test_completed_steps_are_counted(write_config: WriteConfig, tmp_path: Path) -> None:
     settings = load_config(write_config(), methods=["ncm"], orders=["iid"])
     dataset = read_dataset(settings)
     (planned,) = planned_runs(settings, dataset)
-    assert steps_done(planned, tmp_path / "out") == 0
+    assert completed_steps(planned, tmp_path / "out") == 0
     rows = run_all([planned], dataset, tmp_path / "out")
     next(rows), next(rows)
     rows.close()  # type: ignore[attr-defined]
-    assert steps_done(planned, tmp_path / "out") == 1
+    assert completed_steps(planned, tmp_path / "out") == 1
     list(run_all([planned], dataset, tmp_path / "out"))
-    assert steps_done(planned, tmp_path / "out") == 2
+    assert completed_steps(planned, tmp_path / "out") == 2
 
 
-def test_damaged_starts_and_checkpoints_say_what_to_remove(write_config: WriteConfig, tmp_path: Path) -> None:
+def test_damaged_initial_states_and_checkpoints_name_what_to_remove(write_config: WriteConfig, tmp_path: Path) -> None:
     settings, out = load_config(write_config(), methods=["siesta"], orders=["class_incremental"]), tmp_path / "out"
     dataset = read_dataset(settings)
     list(itertools.islice(run_all(planned_runs(settings, dataset), dataset, out), 3))  # one step and a half
     run = out / "runs" / "siesta-class_incremental-0"
     for folder, removed in ((run / "checkpoint-0", run), (next((out / "starts").iterdir()),) * 2):
         (folder / "store.sqlite").write_bytes(b"nothing of it")
-        with pytest.raises(Damaged, match=rf"damaged.*: remove {re.escape(str(removed))} to make it anew"):
+        with pytest.raises(Damaged, match=rf"damaged.*: remove {re.escape(str(removed))} to build it again"):
             rows_of(write_config(), out, methods=["siesta"], orders=["class_incremental"])
         shutil.rmtree(removed)
     assert len(rows_of(write_config(), out, methods=["siesta"], orders=["class_incremental"])) == 4
 
 
-def test_a_start_that_was_not_finished_leaves_nothing(
-    write_config: WriteConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupted(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("siesta.experiment.start.train_base", interrupted)
-    path = write_config("classes_per_step = 2", "classes_per_step = 2\nbase_classes = 2\n\n[base]\nepochs = 1")
-    with pytest.raises(KeyboardInterrupt):
-        rows_of(path, tmp_path / "out", "data.image_size=96", methods=["siesta"], orders=["class_incremental"])
-    assert list((tmp_path / "out" / "starts").iterdir()) == []
-
-
-def test_one_process_at_a_time(tmp_path: Path) -> None:
-    with locked(tmp_path / "out"), pytest.raises(Busy, match=str(os.getpid())), locked(tmp_path / "out"):
+def test_one_process_runs_at_a_time(tmp_path: Path) -> None:
+    with (
+        experiment_lock(tmp_path / "out"),
+        pytest.raises(Busy, match=str(os.getpid())),
+        experiment_lock(tmp_path / "out"),
+    ):
         pass
-    with locked(tmp_path / "out"):
+    with experiment_lock(tmp_path / "out"):
         pass
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
-def test_killed_at_random_moments_it_ends_with_the_same_rows(
+def test_a_run_killed_at_random_moments_ends_with_the_same_rows(
     write_config: WriteConfig, tmp_path: Path, seed: int
 ) -> None:
     config, rng = write_config(), np.random.default_rng(seed)

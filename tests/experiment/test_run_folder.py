@@ -1,3 +1,5 @@
+"""Checkpoints, rows and predictions of a run survive kills; damage is reported."""
+
 from __future__ import annotations
 
 import shutil
@@ -26,7 +28,7 @@ def start(tmp_path: Path) -> Path:
     return folder
 
 
-def test_it_goes_on_from_the_last_checkpoint_and_forgets_what_came_after(tmp_path: Path, start: Path) -> None:
+def test_a_run_resumes_from_the_last_checkpoint_and_drops_later_rows(tmp_path: Path, start: Path) -> None:
     folder = RunFolder(tmp_path / "run", "abc")
     folder.begin(start)
     (folder.work / "weights").write_text("after step 0")
@@ -69,7 +71,7 @@ def test_a_line_that_a_crash_cut_off_is_left_out(tmp_path: Path, start: Path) ->
     assert read_rows(tmp_path / "run") == [row(0)]
 
 
-def test_predictions_come_back_as_they_went(tmp_path: Path, start: Path) -> None:
+def test_predictions_are_read_as_they_were_written(tmp_path: Path, start: Path) -> None:
     folder = RunFolder(tmp_path / "run", "abc")
     folder.begin(start)
     folder.add(row(3, "before"), ANSWERS)
@@ -92,29 +94,29 @@ def test_a_row_in_the_middle_that_cannot_be_read_is_damage(tmp_path: Path, start
 
 def test_the_folder_of_another_run_is_refused_and_not_touched(tmp_path: Path, start: Path) -> None:
     RunFolder(tmp_path / "run", "abc").begin(start)
-    with pytest.raises(BadInput, match="under another config"):
+    with pytest.raises(BadInput, match="with another config"):
         RunFolder(tmp_path / "run", "xyz")
     assert (tmp_path / "run" / "work" / "weights").read_text() == "as they came"
 
 
 @pytest.mark.parametrize("lines", ["", "3\n", "{}\n", '{"step": 0, "phase": "before"}\n', "\udcff\n"])
-def test_rows_that_are_lost_or_broken_are_noticed(tmp_path: Path, start: Path, lines: str) -> None:
+def test_missing_or_damaged_rows_are_refused(tmp_path: Path, start: Path, lines: str) -> None:
     folder = RunFolder(tmp_path / "run", "abc")
     folder.begin(start)
     folder.add(row(0), ANSWERS)
     folder.checkpoint(0)
     (tmp_path / "run" / "rows.jsonl").write_text(lines, encoding="utf-8", errors="surrogateescape")
-    with pytest.raises(Damaged, match=r"rows\.jsonl .*remove .* to run it anew"):
+    with pytest.raises(Damaged, match=r"rows\.jsonl .*remove .* to run it again"):
         RunFolder(tmp_path / "run", "abc").begin(start)
 
 
-def test_a_run_that_never_began_leaves_no_trace(tmp_path: Path) -> None:
+def test_opening_a_run_folder_creates_no_files(tmp_path: Path) -> None:
     RunFolder(tmp_path / "run", "abc")
     RunFolder(tmp_path / "run", "xyz")
     assert not (tmp_path / "run").exists()
 
 
-def test_a_full_disk_is_said(tmp_path: Path, start: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported(tmp_path: Path, start: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = RunFolder(tmp_path / "run", "abc")
     folder.begin(start)
 

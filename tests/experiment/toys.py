@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+import pytest
 from PIL import Image
 
+from siesta.files import cache_folder
 from tests.data.layouts import write
 
-BASE_EACH, NEW_EACH, TEST_EACH = 15, 3, 1
+BASE_EACH = 15
+NEW_EACH = 3
+TEST_EACH = 1
 CLASSES = ("ant", "bee", "cat")  # two base classes and one that comes later
 
 
@@ -63,6 +68,22 @@ def places365_lt(root: Path) -> Path:
             picture(root / line.split()[0])
         write(root / f"Places_LT_{part}.txt", *lines)
     return root
+
+
+def use_torch_engine(patch: pytest.MonkeyPatch) -> None:
+    """Run frozen networks in torch wherever an engine is chosen: exporting graphs of toy networks takes too long."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("siesta.") and name != "siesta.engines" and hasattr(module, "choose_engine"):
+            patch.setattr(module, "choose_engine", lambda *_: "torch")
+
+
+def make_cache(folder: Path) -> Path:
+    """Make a folder for `XDG_CACHE_HOME` that has no codes, but the user's graphs: exporting them takes seconds."""
+    graphs = cache_folder("graphs")
+    graphs.mkdir(parents=True, exist_ok=True)
+    (folder / "siesta").mkdir(parents=True)
+    (folder / "siesta" / "graphs").symlink_to(graphs)
+    return folder
 
 
 def make_all(root: Path) -> Mapping[str, Path]:

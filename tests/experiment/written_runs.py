@@ -16,6 +16,8 @@ WriteRun = Callable[..., Path]
 
 CLASSES, EACH = 6, 10
 
+_NO_BYTES = {"images": 0, "copies": 0, "codebooks": 0, "means": 0}
+
 
 def write_run(
     out: Path,
@@ -64,7 +66,7 @@ def write_run(
                     "top5": predictions.accuracy(5),
                     "updates": 100 * (step + (phase == "after")) * kind.sleeps,
                     "parameters": 4_000_000 + len(method),
-                    "bytes": {"codes": 1_000 * (step + 1), "images": 0, "network": 16_000_000},
+                    "bytes": {"codes": 1_000 * (step + 1), "network": 16_000_000, **_NO_BYTES},
                     "flops": {"wake": 2e9 * (step + 1), "sleep": 4e9 * step, "inference": 1e9},
                     "seconds": {"wake": 1.5 + seed, "sleep": 0.5 * step, "inference": 0.25},
                     "commit": "0123456789ab",

@@ -1,4 +1,4 @@
-"""The offline learner: everything at once, from the start each time, in THE sleep loop."""
+"""The offline learner: all samples, many epochs, from the initial weights each time, in the one sleep loop."""
 
 from __future__ import annotations
 
@@ -8,129 +8,136 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 import torch
+from torch import Tensor
 
 from siesta import Siesta
-from siesta.budget import SCHEDULES
-from siesta.contracts import Codes, Ids, Progress
+from siesta.contracts import Progress
 from siesta.errors import BadInput
-from siesta.halfway import Halfway
-from siesta.methods.home import halfway_file
 from siesta.methods.offline import Offline, OfflineSettings, OfflineWhole
-from siesta.sleep import OPTIMIZERS, train_step
-from tests.methods.conftest import Start
+from siesta.methods.workspace import checkpoint_file
+from siesta.sleep.loop import train_step
+from siesta.sleep.optimizers import OPTIMIZERS
+from siesta.sleep.resume import TrainingCheckpoint
+from siesta.sleep.schedule import SCHEDULES
+from tests.methods.conftest import Samples, Template, images
+from tests.methods.steps import record_rehearsal
 
 
-def make(folder: Path, seed: int = 0, **settings: Any) -> Offline:
-    return Offline(folder, OfflineSettings(**{"epochs": 2, "batch_size": 4, **settings}), seed)
+def make(folder: Path, **settings: Any) -> Offline:
+    return Offline(folder, OfflineSettings(**{"epochs": 2, "batch_size": 4, **settings}), 0)
 
 
-def test_updates_are_epochs_times_samples(starts: dict[str, Start]) -> None:
-    method = make(starts["opq"].folder(), epochs=3)
-    method.learn_many(*starts["opq"].lesson([0, 1, 2, 0, 1]))
+def trained(folder: Path, samples: Samples, **settings: Any) -> Offline:
+    """Return a method that has learned the samples and slept."""
+    method = make(folder, **settings)
+    method.learn_many(*samples)
+    method.sleep()
+    return method
+
+
+def top_of(method: Offline) -> dict[str, Tensor]:
+    return {name: tensor for name, tensor in method.state().items() if name.startswith("top.")}
+
+
+def same_network(one: Offline, other: Offline) -> bool:
+    first, second = one.state(), other.state()
+    return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
+
+
+def test_updates_are_epochs_times_samples(templates: dict[str, Template]) -> None:
+    method = make(templates["opq"].folder(), epochs=3)
+    method.learn_many(*templates["opq"].samples([0, 1, 2, 0, 1]))
     assert method.resources().updates == 0
     method.sleep()
     assert method.resources().updates == 3 * 5
-    method.learn_many(*starts["opq"].lesson([3, 3]))
+    method.learn_many(*templates["opq"].samples([3, 3]))
     method.sleep()
     assert method.resources().updates == 3 * 5 + 3 * 7
 
 
-def test_every_epoch_goes_through_every_sample(starts: dict[str, Start], monkeypatch: pytest.MonkeyPatch) -> None:
-    method = make(starts["opq"].folder(), epochs=3)
-    method.learn_many(*starts["opq"].lesson([0, 1, 2, 0, 1]))
-    picked: list[int] = []
-    get = method._home.store.get
-
-    def noted(ids: Ids) -> tuple[npt.NDArray[np.bool_], Codes]:
-        picked.extend(ids.tolist())
-        return get(ids)
-
-    monkeypatch.setattr(method._home.store, "get", noted)
-    method.sleep()
-    assert [sorted(picked[start : start + 5]) for start in (0, 5, 10)] == [[1, 2, 3, 4, 5]] * 3
+def test_every_epoch_goes_through_every_sample(templates: dict[str, Template], monkeypatch: pytest.MonkeyPatch) -> None:
+    rehearsal = record_rehearsal(monkeypatch)
+    trained(templates["opq"].folder(), templates["opq"].samples([0, 1, 2, 0, 1]), epochs=3)
+    epochs = [rehearsal.loaded[start : start + 5] for start in (0, 5, 10)]
+    assert [sorted(epoch) for epoch in epochs] == [[1, 2, 3, 4, 5]] * 3
+    assert len(rehearsal.loaded) == 15 and epochs[0] != epochs[1]
 
 
-def test_it_trains_from_the_start_weights_each_time(starts: dict[str, Start]) -> None:
-    some = starts["opq"]
-    codes, labels = some.lesson([0, 1, 2, 0, 1, 2])
-    twice, once = make(some.folder()), make(some.folder())
+def test_each_training_starts_from_the_initial_weights(templates: dict[str, Template]) -> None:
+    codes, labels = templates["opq"].samples([0, 1, 2, 0, 1, 2])
+    twice = make(templates["opq"].folder())
+    once = make(templates["opq"].folder())
     twice.learn_many(codes[:3], labels[:3])
     twice.sleep()
     twice.predict_many(codes)
     twice.learn_many(codes[3:], labels[3:])
     twice.sleep()
-    once.learn_many(codes[:3], labels[:3])  # as many samples go through the network at once as above
+    once.learn_many(codes[:3], labels[:3])  # in forward passes of the same sizes as above
     once.learn_many(codes[3:], labels[3:])
     once.sleep()
-    assert all(torch.equal(twice._trained[name], once._trained[name]) for name in once._trained)
+    assert same_network(twice, once)
     assert twice.predict_many(codes) == once.predict_many(codes)
 
 
-def test_it_is_a_uniform_sleep_with_trained_vectors(starts: dict[str, Start], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same network as a learner's own sleep, if that has the same seeds."""
-    some = starts["opq"]
-    codes, labels = some.lesson([0, 1, 2, 0, 1, 2])
-    folder = some.folder()
+def test_training_equals_a_sleep_of_the_learner_on_the_same_samples(
+    templates: dict[str, Template], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    codes, labels = templates["opq"].samples([0, 1, 2, 0, 1, 2])
+    folder = templates["opq"].folder()
     with Siesta.open(folder) as learner:
         learner.learn_encoded(codes, labels)
+    rehearsal = record_rehearsal(monkeypatch)
     method = make(folder)
-    monkeypatch.setattr(
-        "siesta.methods.offline.np.random.default_rng", lambda _seed, fresh=np.random.default_rng: fresh((5, 2))
-    )
-    monkeypatch.setattr(Offline, "_sleep_settings", _with_seed_five(Offline._sleep_settings))
     method.sleep()
-    monkeypatch.undo()
-    expected = method.predict_many(codes)
+    top = top_of(method)
+    answers = method.predict_many(codes)
     method.close()
     with Siesta.open(folder) as learner:
-        learner.sleep(updates=12, batch_size=4, policy="uniform", mean_share=0, seed=5)
+        learner.sleep(updates=12, batch_size=4, policy=rehearsal, mean_share=0, crop=1, seed=rehearsal.seed)
         weights = learner.pipeline.backbone.top.state_dict()
-        assert all(torch.equal(weights[name], method._trained[name]) for name in weights)
-        assert [[label for label, _ in answer.top] for answer in learner.predict_encoded(codes)] == expected
+        assert all(torch.equal(weights[name], top[f"top.{name}"]) for name in weights)
+        scores = learner.head.logits(learner.pipeline.features(codes))
+        names = [learner.classes()[row].label for row in scores.argmax(axis=1).tolist()]
+    assert names == [answer[0] for answer in answers]
 
 
-def _with_seed_five(settings: Any) -> Any:
-    return lambda method, _seed: settings(method, 5)
+@pytest.mark.parametrize("method_class", [Offline, OfflineWhole])
+def test_classes_learned_one_after_another_are_all_remembered(
+    templates: dict[str, Template], method_class: type[Offline]
+) -> None:
+    template = templates[method_class.codec]
+    method = method_class(template.folder(), OfflineSettings(epochs=6, batch_size=16), 0)
+    method.learn_many(*template.samples([number for number in range(3) for _ in range(10)]))
+    method.sleep()
+    queries, labels = template.samples([0, 1, 2] * 6, 5)
+    right = [answer[0] == label for answer, label in zip(method.predict_many(queries), labels, strict=True)]
+    assert np.mean(right) > 0.8
 
 
-def test_it_learns_what_comes_class_after_class(starts: dict[str, Start]) -> None:
-    for cls in (Offline, OfflineWhole):
-        some = starts[cls.codec]
-        method = cls(some.folder(), OfflineSettings(epochs=6, batch_size=16), 0)
-        method.learn_many(*some.lesson([number for number in range(3) for _ in range(10)]))
-        method.sleep()
-        asked, labels = some.lesson([0, 1, 2] * 6, 5)
-        right = [answer[0] == label for answer, label in zip(method.predict_many(asked), labels, strict=True)]
-        assert np.mean(right) > 0.8
-
-
-def test_before_it_trained_it_answers_by_the_means(starts: dict[str, Start]) -> None:
-    some = starts["opq"]
-    codes, labels = some.lesson([0, 1, 2, 3])
-    method, learner = make(some.folder()), Siesta.open(some.folder())
+def test_before_its_first_sleep_it_answers_by_class_means(templates: dict[str, Template]) -> None:
+    codes, labels = templates["opq"].samples([0, 1, 2, 3])
+    method = make(templates["opq"].folder())
     method.learn_many(codes, labels)
-    learner.learn_encoded(codes, labels)
-    expected = [[label for label, _ in answer.top] for answer in learner.predict_encoded(codes)]
+    features = method.workspace.pipeline.features(codes)  # with one sample each they are the class means
+    units = features / np.linalg.norm(features, axis=1, keepdims=True)
+    expected = [[f"class {row}" for row in order] for order in np.argsort(-units @ units.T, axis=1).tolist()]
     assert method.predict_many(codes) == expected
 
 
-def test_classes_that_came_after_its_training_are_not_known_yet(starts: dict[str, Start]) -> None:
-    method = make(starts["opq"].folder())
-    method.learn_many(*starts["opq"].lesson([0, 1]))
-    method.sleep()
-    method.learn_many(*starts["opq"].lesson([2]))
-    codes, _ = starts["opq"].lesson([2])
+def test_classes_learned_after_the_last_training_are_not_known(templates: dict[str, Template]) -> None:
+    method = trained(templates["opq"].folder(), templates["opq"].samples([0, 1]))
+    method.learn_many(*templates["opq"].samples([2]))
+    codes, _ = templates["opq"].samples([2])
     assert set(method.predict_many(codes)[0]) == {"class 0", "class 1"}
     method.sleep()
     assert set(method.predict_many(codes)[0]) == {"class 0", "class 1", "class 2"}
 
 
-def test_an_interrupted_training_counts_for_nothing(starts: dict[str, Start]) -> None:
-    method = make(starts["opq"].folder())
-    codes, labels = starts["opq"].lesson([0, 1, 0, 1, 0])
+def test_an_interrupted_training_is_discarded(templates: dict[str, Template]) -> None:
+    method = make(templates["opq"].folder())
+    codes, labels = templates["opq"].samples([0, 1, 0, 1, 0])
     method.learn_many(codes, labels)
     before = method.predict_many(codes)
     with pytest.raises(KeyboardInterrupt):
@@ -138,102 +145,128 @@ def test_an_interrupted_training_counts_for_nothing(starts: dict[str, Start]) ->
     assert method.predict_many(codes) == before and method.resources().updates == 0
 
 
-@pytest.mark.parametrize("setting", [{"optimizer": "adamw", "schedule": "cosine", "rate": 1e-4}, {"schedule": "steps"}])
-def test_schedule_and_optimizer_are_passed_on(starts: dict[str, Start], setting: dict[str, Any]) -> None:
-    codes, labels = starts["opq"].lesson([0, 1, 0, 1, 0])
-    trained = []
-    for settings in ({}, setting):
-        method = make(starts["opq"].folder(), **settings)
-        method.learn_many(codes, labels)
-        method.sleep()
-        trained.append(method._trained)
-    assert any(not torch.equal(trained[0][name], trained[1][name]) for name in trained[0])
+@pytest.mark.parametrize("settings", [{"optimizer": "adamw", "schedule": "cosine", "lr": 1e-4}, {"schedule": "steps"}])
+def test_schedule_and_optimizer_change_the_training(templates: dict[str, Template], settings: dict[str, Any]) -> None:
+    samples = templates["opq"].samples([0, 1, 0, 1, 0])
+    default = trained(templates["opq"].folder(), samples)
+    other = trained(templates["opq"].folder(), samples, **settings)
+    assert not same_network(default, other)
 
 
-def test_every_schedule_and_optimizer_can_be_asked_for() -> None:
+def test_every_schedule_and_optimizer_of_the_sleep_loop_is_a_choice() -> None:
     fields = OfflineSettings.model_fields
     assert set(get_args(fields["schedule"].annotation)) == set(SCHEDULES)
     assert set(get_args(fields["optimizer"].annotation)) == set(OPTIMIZERS)
 
 
-def test_what_cannot_be_done_is_named(starts: dict[str, Start]) -> None:
-    method = make(starts["opq"].folder(), rate=1e30)
-    with pytest.raises(BadInput, match="nothing to train on"):
+def test_training_on_nothing_and_divergence_are_errors(templates: dict[str, Template]) -> None:
+    method = make(templates["opq"].folder(), lr=1e30)
+    with pytest.raises(BadInput, match="no samples are stored"):
         method.sleep()
-    method.learn_many(*starts["opq"].lesson([0, 1, 0, 1, 0]))
+    method.learn_many(*templates["opq"].samples([0, 1, 0, 1, 0]))
     with pytest.raises(BadInput, match="diverged"):
         method.sleep()
 
 
-def test_lower_layers_can_stay_as_they_are(starts: dict[str, Start]) -> None:
-    method = make(starts["opq"].folder(), frozen=2)
-    method.learn_many(*starts["opq"].lesson([0, 1, 2]))
+def test_frozen_layers_are_not_trained(templates: dict[str, Template]) -> None:
+    method = make(templates["opq"].folder(), frozen=2)
+    initial = {f"top.{name}": tensor for name, tensor in method.workspace.pipeline.backbone.top.state_dict().items()}
+    initial = {name: tensor.clone() for name, tensor in initial.items()}
+    method.learn_many(*templates["opq"].samples([0, 1, 2]))
     method.sleep()
-    same = {name.split(".")[0] for name in method._start if torch.equal(method._start[name], method._trained[name])}
-    moved = {
-        name.split(".")[0] for name in method._start if not torch.equal(method._start[name], method._trained[name])
-    }
-    assert {"0", "1"} <= same and not {"0", "1"} & moved and "2" in moved
+    top = top_of(method)
+    changed = {name.split(".")[1] for name in initial if not torch.equal(initial[name], top[name])}
+    assert not {"0", "1"} & changed and "2" in changed
+
+
+def norm_statistics(method: Offline) -> dict[str, Tensor]:
+    return {name: tensor.clone() for name, tensor in top_of(method).items() if "running_" in name}
+
+
+@pytest.mark.parametrize(("weights", "moves"), [("random", True), ("published", False)])
+def test_a_network_trained_from_scratch_has_live_norms(tmp_path: Path, weights: str, moves: bool) -> None:
+    folder = tmp_path / "x.siesta"
+    with Siesta.create(folder, codec="raw", image_size=32, memory="1MB", weights=weights) as learner:
+        initial = {f"top.{name}": tensor.clone() for name, tensor in learner.pipeline.backbone.top.state_dict().items()}
+        codes, labels = learner.encode(list(images([0, 1, 2, 0, 1, 2, 0, 1]))), ["a", "b", "c"] * 2 + ["a", "b"]
+    method = OfflineWhole(folder, OfflineSettings(epochs=2, batch_size=4), 0)
+    method.learn_many(codes, labels)
+    method.sleep()
+    trained_norms = norm_statistics(method)
+    assert trained_norms
+    for name, tensor in trained_norms.items():
+        assert torch.equal(tensor, initial[name]) != moves, name
+    method.save()
+    answers = method.predict_many(codes)
+    method.close()
+    reopened = OfflineWhole(folder, OfflineSettings(epochs=2, batch_size=4), 0)
+    assert reopened.predict_many(codes) == answers
+    assert all(torch.equal(tensor, trained_norms[name]) for name, tensor in norm_statistics(reopened).items())
 
 
 @pytest.mark.parametrize("augment", ["mixup_cutmix", "crop_flip"])
-def test_augmented_it_takes_as_many_updates_and_learns_otherwise(
-    starts: dict[str, Start], augment: Literal["mixup_cutmix", "crop_flip"]
+def test_augmentation_changes_the_training_but_not_the_updates(
+    templates: dict[str, Template], augment: Literal["mixup_cutmix", "crop_flip"]
 ) -> None:
-    some = starts["raw"]
-    plain, other, again = (
-        OfflineWhole(some.folder(), OfflineSettings(epochs=2, batch_size=4, augment=kind), 0)
-        for kind in (None, augment, augment)
-    )
-    for method in (plain, other, again):
-        method.learn_many(*some.lesson([0, 1, 2, 0, 1]))
+    networks = []
+    for choice in (None, augment):
+        method = OfflineWhole(templates["raw"].folder(), OfflineSettings(epochs=2, batch_size=4, augment=choice), 0)
+        method.learn_many(*templates["raw"].samples([0, 1, 2, 0, 1]))
         method.sleep()
         assert method.resources().updates == 2 * 5
-    name = next(name for name in plain._trained if name.endswith("weight"))
-    assert not torch.equal(plain._trained[name], other._trained[name])
-    assert torch.equal(other._trained[name], again._trained[name])
+        networks.append(method)
+    assert not same_network(*networks)
 
 
-@pytest.mark.parametrize("optimizer", get_args(OfflineSettings.model_fields["optimizer"].annotation))
-@pytest.mark.parametrize("augment", [None, "mixup_cutmix", "crop_flip"])
-def test_killed_in_training_it_goes_on_and_ends_the_same(
-    starts: dict[str, Start], optimizer: str, augment: str | None, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("optimizer", "augment", "lr"),
+    [("sgd", None, 0.01), ("adamw", "mixup_cutmix", 0.001), ("adamw", "crop_flip", 0.001)],
+)
+def test_a_killed_training_resumes_and_ends_the_same(
+    templates: dict[str, Template], optimizer: str, augment: str | None, lr: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("siesta.methods.offline.Halfway", partial(Halfway, every=0.0))
-    some, rate = starts["opq"], 0.01 if optimizer == "sgd" else 0.001
-    codes, labels = some.lesson([0, 1, 2, 0, 1, 2, 0, 1])
-    how: dict[str, Any] = {"optimizer": optimizer, "augment": augment, "rate": rate}
-    whole = make(some.folder(), **how)
-    whole.learn_many(codes, labels)
-    whole.sleep()
-    place = some.folder()
+    monkeypatch.setattr("siesta.methods.offline.TrainingCheckpoint", partial(TrainingCheckpoint, every=0.0))
+    samples = templates["opq"].samples([0, 1, 2, 0, 1, 2, 0, 1])
+    settings: dict[str, Any] = {"optimizer": optimizer, "augment": augment, "lr": lr}
+    uninterrupted = trained(templates["opq"].folder(), samples, **settings)
 
-    def killed(progress: Progress) -> None:
+    last_folder = _killed(templates["opq"], samples, settings, at=0.25)
+    last_folder = _killed(templates["opq"], samples, settings, at=0.75, previous=last_folder)
+    folder = _reset(templates["opq"], last_folder)
+    steps: list[int] = []
+    monkeypatch.setattr("siesta.sleep.loop.train_step", _counted(steps))
+    resumed = trained(folder, samples, **settings)
+    assert len(steps) == 1  # of four
+    assert same_network(uninterrupted, resumed)
+    assert resumed.predict_many(samples[0]) == uninterrupted.predict_many(samples[0])
+    assert resumed.resources().updates == uninterrupted.resources().updates
+    resumed.save()
+    assert not checkpoint_file(folder).exists()
+
+
+def _killed(
+    template: Template, samples: Samples, settings: dict[str, Any], at: float, previous: Path | None = None
+) -> Path:
+    """Train until a fraction of the budget, from the checkpoint of the previous folder; return the folder."""
+
+    def kill(progress: Progress) -> None:
         if progress.fraction >= at:
             raise RuntimeError("killed")
 
-    for at in (0.25, 0.75):
-        folder = some.folder()  # as the harness lays it out: back at the last whole step
-        if at == 0.75:
-            halfway_file(place).rename(halfway_file(folder))
-        method, place = make(folder, **how), folder
-        method.learn_many(codes, labels)
-        with pytest.raises(RuntimeError, match="killed"):
-            method.sleep(killed)
-        assert halfway_file(folder).exists()
-    last = some.folder()
-    halfway_file(place).rename(halfway_file(last))
-    trained: list[int] = []
-    monkeypatch.setattr("siesta.sleep.train_step", _counted(trained))
-    method = make(last, **how)
-    method.learn_many(codes, labels)
-    method.sleep()
-    assert len(trained) == 1  # of four steps
-    assert all(torch.equal(whole._trained[name], method._trained[name]) for name in whole._trained)
-    assert method.predict_many(codes) == whole.predict_many(codes)
-    assert method.resources().updates == whole.resources().updates
-    method.save()
-    assert not halfway_file(last).exists()
+    folder = template.folder() if previous is None else _reset(template, previous)
+    method = make(folder, **settings)
+    method.learn_many(*samples)
+    with pytest.raises(RuntimeError, match="killed"):
+        method.sleep(kill)
+    assert checkpoint_file(folder).exists()
+    return folder
+
+
+def _reset(template: Template, previous: Path) -> Path:
+    """Return a folder as the harness resets it: the last whole step, with the checkpoint beside it."""
+    folder = template.folder()
+    checkpoint_file(previous).rename(checkpoint_file(folder))
+    return folder
 
 
 def _counted(calls: list[int]) -> Callable[..., Any]:
@@ -244,13 +277,13 @@ def _counted(calls: list[int]) -> Callable[..., Any]:
     return step
 
 
-def test_training_of_other_samples_is_not_gone_on_with(
-    starts: dict[str, Start], monkeypatch: pytest.MonkeyPatch
+def test_a_checkpoint_of_other_samples_is_ignored(
+    templates: dict[str, Template], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("siesta.methods.offline.Halfway", partial(Halfway, every=0.0))
-    some = starts["opq"]
-    codes, labels = some.lesson([0, 1, 2, 0, 1, 2])
-    method, fresh = make(some.folder()), make(some.folder())
+    monkeypatch.setattr("siesta.methods.offline.TrainingCheckpoint", partial(TrainingCheckpoint, every=0.0))
+    codes, labels = templates["opq"].samples([0, 1, 2, 0, 1, 2])
+    method = make(templates["opq"].folder())
+    fresh = make(templates["opq"].folder())
     method.learn_many(codes[:4], labels[:4])
     method.sleep()
     method.learn_many(codes[4:], labels[4:])
@@ -258,4 +291,39 @@ def test_training_of_other_samples_is_not_gone_on_with(
     for part in (slice(0, 4), slice(4, 6)):
         fresh.learn_many(codes[part], labels[part])
     fresh.sleep()
-    assert all(torch.equal(fresh._trained[name], method._trained[name]) for name in fresh._trained)
+    assert same_network(fresh, method)
+
+
+def test_a_discriminant_reads_out_the_trained_top(templates: dict[str, Template]) -> None:
+    template = templates["opq"]
+    codes, labels = template.samples([0, 1, 2, 3] * 6)
+    cosine = trained(template.folder(), (codes, labels))
+    folder = template.folder()
+    method = trained(folder, (codes, labels), readout="discriminant")
+    assert all(torch.equal(top_of(cosine)[name], tensor) for name, tensor in top_of(method).items())
+    cosine.predict_many(codes[:1])  # loads the trained top
+    features = np.concatenate([cosine.workspace.pipeline.features(codes[start : start + 1]) for start in range(24)])
+    units = np.sign(features) * np.sqrt(np.abs(features)).astype(np.float64)
+    units /= np.linalg.norm(units, axis=1, keepdims=True)
+    rows = np.arange(24) % 4
+    means = np.stack([units[rows == row].mean(axis=0) for row in range(4)])
+    covariance = (units - means[rows]).T @ (units - means[rows]) / (24 - 4)
+    width = covariance.shape[0]
+    shrunk = 0.2 * covariance + 0.8 * np.trace(covariance) / width * np.eye(width)
+    weights = np.linalg.solve(shrunk, means.T)
+    noise = np.trace(np.linalg.solve(shrunk, covariance)) / 6
+    queries, _ = template.samples([3, 1, 0, 2, 2, 1], seed=5)
+    found = method.predict_many(queries, 4)
+    z = cosine.workspace.pipeline.features(queries)
+    u = np.sign(z) * np.sqrt(np.abs(z))
+    scores = u / np.linalg.norm(u, axis=1, keepdims=True) @ weights - 0.5 * ((means.T * weights).sum(axis=0) - noise)
+    assert found == [[f"class {row}" for row in order] for order in np.argsort(-scores, axis=1).tolist()]
+    assert method.resources().bytes["means"] > cosine.resources().bytes["means"]
+    method.save()
+    method.close()
+    assert make(folder, readout="discriminant").predict_many(queries, 4) == found
+
+
+def test_recorded_runs_keep_their_settings() -> None:
+    assert "readout" not in OfflineSettings().model_dump(by_alias=True)
+    assert OfflineSettings(readout="discriminant").model_dump()["readout"] == "discriminant"

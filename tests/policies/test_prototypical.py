@@ -1,4 +1,4 @@
-"""Prototypical, balanced or not: what lies near the mean of its class comes more often."""
+"""Prototypical prefers samples near the mean of their class, without balancing classes."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import pytest
 
 from siesta.contracts import Memory
 from siesta.policies import Prototypical
-from tests.policies.memories import classes_of, draw, embedding, memory_of, times
+from tests.policies.memories import classes_of, draw, draw_counts, embedding, memory_of
 
 
-def spread(sizes: list[int]) -> tuple[Memory, npt.NDArray[np.float64]]:
-    """Classes around axes of their own, and each sample's angle from its class's axis: few near, most far out."""
+def radial_memory(sizes: list[int]) -> tuple[Memory, npt.NDArray[np.float64]]:
+    """A memory whose classes lie around separate axes, and each sample's angle from its axis: a fifth are near it."""
     memory = memory_of(sizes)
     rng, names = np.random.default_rng(1), np.unique(memory.classes)
     rows = np.searchsorted(names, memory.classes)
@@ -24,22 +24,22 @@ def spread(sizes: list[int]) -> tuple[Memory, npt.NDArray[np.float64]]:
     return embedding(memory, z), angle
 
 
-def test_typical_samples_come_more_often() -> None:
-    memory, angle = spread([400, 400])
-    picks = times(memory, draw(Prototypical(), memory, 20_000))
+def test_samples_near_the_mean_are_drawn_more_often() -> None:
+    memory, angle = radial_memory([400, 400])
+    counts = draw_counts(memory, draw(Prototypical(), memory, 20_000))
     typical = angle < 0.5
-    assert picks[typical].mean() > 4 * picks[~typical].mean()
-    assert picks[~typical].sum() > 0, "the others are rarer, not gone"
+    assert counts[typical].mean() > 4 * counts[~typical].mean()
+    assert counts[~typical].sum() > 0, "samples far from the mean are drawn too"
 
 
 def test_it_does_not_balance_classes() -> None:
-    memory, _ = spread([900, 100])
+    memory, _ = radial_memory([900, 100])
     rare = (classes_of(memory, draw(Prototypical(), memory, 10_000)) == 4).mean()
     assert rare == pytest.approx(0.1, abs=0.05)
 
 
-def test_the_only_sample_of_a_class_does_not_take_over() -> None:
-    memory, _ = spread([400, 400, 1])
+def test_the_only_sample_of_a_class_does_not_dominate() -> None:
+    memory, _ = radial_memory([400, 400, 1])
     alone = memory.ids[memory.classes == 7]
     share = float((draw(Prototypical(), memory, 20_000) == alone).mean())
     assert 1 / 801 < share < 15 / 801

@@ -1,4 +1,4 @@
-"""What tests of pre-training share."""
+"""Fixtures of tests of pre-training."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from siesta.backbones import BACKBONES
-from tests.pretrain.toys import RECIPE, TINY, draw_textures
+from tests.pretrain.toys import TINY, TINY_SPEC, draw_textures
 
 
 @pytest.fixture(autouse=True)
-def _tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The tiny network is known, and copies of pictures go nowhere else."""
-    monkeypatch.setitem(BACKBONES, TINY, RECIPE)
+def _tiny_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Register the tiny network and put the picture cache into the temporary folder."""
+    monkeypatch.setitem(BACKBONES, TINY, TINY_SPEC)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 

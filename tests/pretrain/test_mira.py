@@ -1,4 +1,4 @@
-"""MIRA's assignments solve the problem that they are derived from."""
+"""MIRA's assignments minimise the objective of its paper."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_the_optimum_is_a_fixed_point() -> None:
     np.testing.assert_allclose(w, again / again.sum(axis=1, keepdims=True), rtol=1e-6)
 
 
-def test_nothing_near_it_or_far_from_it_is_better() -> None:
+def test_no_other_assignment_has_a_lower_objective() -> None:
     scores, p = _problem()
     w = mira_targets(torch.from_numpy(scores), TEMPERATURE, BETA, 200).numpy()
     best, rng = _objective(w, p, BETA), np.random.default_rng(1)
@@ -49,9 +49,9 @@ def test_nothing_near_it_or_far_from_it_is_better() -> None:
             assert _objective(other / other.sum(axis=1, keepdims=True), p, BETA) >= best - 1e-12
 
 
-def test_thirty_rounds_are_enough_and_prototypes_are_used_more_evenly() -> None:
+def test_thirty_rounds_converge_and_prototypes_are_used_more_evenly() -> None:
     scores, _ = _problem()
-    scores[:, 0] += 0.5  # one that everybody likes
+    scores[:, 0] += 0.5  # a prototype near all pictures
     few, many = (mira_targets(torch.from_numpy(scores), TEMPERATURE, BETA, rounds).numpy() for rounds in (30, 300))
     np.testing.assert_allclose(few, many, atol=1e-4)
     sharp = np.exp(scores / TEMPERATURE / (1 - BETA))
@@ -59,12 +59,12 @@ def test_thirty_rounds_are_enough_and_prototypes_are_used_more_evenly() -> None:
     assert few.mean(axis=0).max() < sharp.mean(axis=0).max()
 
 
-def test_no_prototype_that_nobody_likes_breaks_it() -> None:
+def test_unused_prototypes_give_finite_assignments() -> None:
     scores = torch.cat([torch.ones(6, 1), -torch.ones(6, 3)], dim=1) * 50
     assert bool(mira_targets(scores, 0.1, 0.75, 30).isfinite().all())
 
 
-def test_the_slow_copy_follows() -> None:
+def test_the_momentum_copy_follows_the_encoder() -> None:
     method = MIRA(tiny_encoder(), prototypes=6, hidden=8, embedding=4, slowness=0.9)
     with torch.no_grad():
         for weights in method.encoder.parameters():
@@ -75,14 +75,14 @@ def test_the_slow_copy_follows() -> None:
         torch.testing.assert_close(now, old + 0.1)
     method(views_for("mira"), 1.0)
     for old, now in zip(start, method.slow_encoder.parameters(), strict=True):
-        torch.testing.assert_close(now, old + 0.1)  # in the end it stands still
+        torch.testing.assert_close(now, old + 0.1)  # at the end it does not change
 
 
-def test_the_loss_is_made_of_these_parts_crop_by_crop() -> None:
+def test_the_loss_is_the_mean_of_all_swapped_predictions() -> None:
     method, views = MIRA(tiny_encoder(), prototypes=6, hidden=8, embedding=4), views_for("mira")
     found = method(views, 0.0)
     with torch.no_grad():  # the copy is still the network itself
-        z = method.encoder.many(views.crops).chunk(len(views.crops))
+        z = method.encoder.encode_crops(views.crops).chunk(len(views.crops))
         scores = [F.normalize(method.projector(rows)) @ method.prototypes.directions.T for rows in z]
     targets = [mira_targets(score, TEMPERATURE, 0.75, 30) for score in scores[:2]]
     assert found.loss.item() == pytest.approx(float(swapped_loss(scores, targets, 0.1)), rel=1e-5)

@@ -1,4 +1,4 @@
-"""SEED against NumPy, and what it takes for a teacher."""
+"""SEED against NumPy, and its teacher."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from siesta.pretrain.seed import SEED, check_teacher, seed_loss
 from tests.pretrain.toys import FEATURES, TINY, tiny_encoder, views_for
 
 
-def test_loss_against_numpy() -> None:
+def test_the_loss_matches_numpy() -> None:
     rng = np.random.default_rng(0)
     student, teacher, others = (
         rows / np.linalg.norm(rows, axis=1, keepdims=True)
@@ -28,7 +28,7 @@ def test_loss_against_numpy() -> None:
     assert float(loss) == pytest.approx(np.mean(expected))
 
 
-def test_the_queue_takes_the_teachers_view_after_the_loss() -> None:
+def test_the_queue_takes_the_embeddings_of_the_teacher_after_the_loss() -> None:
     method = SEED(tiny_encoder(), teacher=TINY, teacher_weights="random", queue=12)
     method.train()
     assert method(views_for("seed"), 0.0).loss.item() == pytest.approx(0)  # nothing but itself to compare with
@@ -40,7 +40,7 @@ def test_the_queue_takes_the_teachers_view_after_the_loss() -> None:
     torch.testing.assert_close(method.queue.rows()[:8], known)
 
 
-def test_the_teacher_stays_as_it_is() -> None:
+def test_the_teacher_is_not_trained() -> None:
     method = SEED(tiny_encoder(), teacher=TINY, teacher_weights="random", queue=12)
     method.train()
     before = {name: tensor.clone() for name, tensor in method.teacher.state_dict().items()}
@@ -48,12 +48,13 @@ def test_the_teacher_stays_as_it_is() -> None:
     assert not method.teacher.training
     assert all(torch.equal(tensor, before[name]) for name, tensor in method.teacher.state_dict().items())
     assert not any(
-        id(weights) in {id(own) for own in method.teacher.parameters()} for weights in method.parts()[0].parameters
+        id(weights) in {id(own) for own in method.teacher.parameters()}
+        for weights in method.param_groups()[0].parameters
     )
 
 
 def test_a_teacher_of_the_wrong_shape_is_refused() -> None:
-    with pytest.raises(BadInput, match=r"gives \(pictures, 32\) for a batch, this one \(2, 8, 64, 64\)"):
+    with pytest.raises(BadInput, match=r"must return \(images, 32\), and this one returns \(2, 8, 64, 64\)"):
         check_teacher(nn.Conv2d(3, 8, 1), FEATURES)
     with pytest.raises(BadInput, match="no backbone 'nobody'"):
         SEED(tiny_encoder(), teacher="nobody")

@@ -1,4 +1,4 @@
-"""SwAV against NumPy, and by hand."""
+"""SwAV against NumPy, and against a worked example."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from siesta.pretrain.prototypes import spread
 from siesta.pretrain.swav import SwAV, sinkhorn, swapped_loss
 from tests.pretrain.toys import tiny_encoder, views_for
 
 
 def _sinkhorn(scores: npt.NDArray[Any], epsilon: float, rounds: int) -> npt.NDArray[Any]:
-    """Algorithm of the paper's appendix, prototypes in rows."""
+    """The algorithm of the paper's appendix, with prototypes in rows."""
     q = np.exp(scores.T / epsilon)
     q /= q.sum()
     k, b = q.shape
@@ -33,7 +32,7 @@ def test_sinkhorn_is_the_published_algorithm() -> None:
     np.testing.assert_allclose(found.numpy(), _sinkhorn(scores, 0.05, 3), rtol=1e-9)
 
 
-def test_sinkhorn_sums() -> None:
+def test_assignments_sum_to_one_and_prototypes_share_them_equally() -> None:
     scores = torch.rand(24, 6, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     plan = sinkhorn(scores, 0.5, 100)
     torch.testing.assert_close(plan.sum(dim=1), torch.ones(24, dtype=torch.float64))
@@ -43,13 +42,13 @@ def test_sinkhorn_sums() -> None:
 
 
 @pytest.mark.parametrize("epsilon", [0.001, 0.03, 100.0])
-def test_sinkhorn_bears_any_epsilon(epsilon: float) -> None:
+def test_sinkhorn_is_stable_for_any_epsilon(epsilon: float) -> None:
     scores = torch.rand(16, 8, generator=torch.Generator().manual_seed(0)) * 2 - 1
     assert torch.allclose(sinkhorn(scores, epsilon, 3).sum(dim=1), torch.ones(16), atol=1e-5)
 
 
 @pytest.mark.parametrize("value", [-1.0, 1.0])
-def test_sinkhorn_bears_the_largest_cosines(value: float) -> None:
+def test_sinkhorn_is_stable_for_the_largest_cosines(value: float) -> None:
     assert torch.allclose(sinkhorn(torch.full((4, 8), value), 0.03, 3), torch.full((4, 8), 1 / 8))
 
 
@@ -74,11 +73,11 @@ def _swav(**options: Any) -> SwAV:
     return SwAV(tiny_encoder(), **{**values, **options})
 
 
-def test_loss_is_made_of_these_parts() -> None:
+def test_the_loss_is_the_mean_of_all_swapped_predictions() -> None:
     method, views = _swav(), views_for("swav")
     found = method(views, 0.0)
     with torch.no_grad():
-        every = F.normalize(method.projector(method.encoder.many(views.crops)))
+        every = F.normalize(method.projector(method.encoder.encode_crops(views.crops)))
     cosines = every @ F.normalize(method.prototypes.directions).T
     scores = [rows.detach().double().numpy() for rows in cosines.chunk(8)]
     expected = []
@@ -89,7 +88,7 @@ def test_loss_is_made_of_these_parts() -> None:
             logs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
             expected.append(-(target * logs).sum(axis=1).mean())
     assert found.loss.item() == pytest.approx(np.mean(expected), rel=1e-4)
-    assert found.shares is not None and torch.allclose(found.shares.sum(dim=1), torch.ones(8))
+    assert found.assignments is not None and torch.allclose(found.assignments.sum(dim=1), torch.ones(8))
 
 
 def test_prototypes_are_brought_to_length_one_before_use() -> None:
@@ -100,7 +99,7 @@ def test_prototypes_are_brought_to_length_one_before_use() -> None:
     assert torch.allclose(method.prototypes.directions.norm(dim=1), torch.ones(6))
 
 
-def test_the_queue_starts_late_and_counts_once_it_is_full() -> None:
+def test_the_queue_starts_late_and_is_used_once_it_is_full() -> None:
     method = _swav()
     method(views_for("swav"), 0.4)
     assert not any(int(queue.filled) for queue in method.queues)  # type: ignore[arg-type]
@@ -111,7 +110,9 @@ def test_the_queue_starts_late_and_counts_once_it_is_full() -> None:
         found = method(views, 0.6)
         assert [int(queue.filled) for queue in method.queues] == [filled, filled]  # type: ignore[arg-type]
         with torch.no_grad():
-            cosines = F.normalize(method.projector(method.encoder.many(views.crops))) @ method.prototypes.directions.T
+            cosines = (
+                F.normalize(method.projector(method.encoder.encode_crops(views.crops))) @ method.prototypes.directions.T
+            )
         scores = cosines.chunk(8)
         queued = [rows @ method.prototypes.directions.T for rows in before]
         targets = [
@@ -127,18 +128,9 @@ def test_the_queue_waits_for_steps_too() -> None:
         assert [int(queue.filled) for queue in method.queues] == [filled, filled]  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("count", "features"), [(1000, 128), (64, 64), (5, 16)])
-def test_prototypes_are_spread_evenly(count: int, features: int) -> None:
-    directions = spread(count, features).double().numpy()
-    assert np.linalg.norm(directions, axis=1) == pytest.approx(np.ones(count))
-    shares = np.linalg.svd(directions, compute_uv=False) ** 2
-    assert shares == pytest.approx(np.full(min(count, features), max(count / features, 1.0)), rel=1e-4)
-
-
-def test_prototypes_thaw_by_the_share_of_the_run_and_by_steps() -> None:
-    method = _swav(thaw=0.1, still=2)
-    rest, prototypes = method.parts()
+def test_prototypes_are_a_group_of_their_own() -> None:
+    method = _swav(thaw=0.1, still=0)
+    rest, prototypes = method.param_groups()
     assert [tuple(weights.shape) for weights in prototypes.parameters] == [(6, 4)]
-    for seen in (0, 0, 1):
-        method(views_for("swav"), 0.0)
-        assert (rest.factor(0.5), prototypes.factor(0.09), prototypes.factor(0.1)) == (1, 0, seen)
+    method(views_for("swav"), 0.0)
+    assert (rest.lr_factor(0.0), prototypes.lr_factor(0.09), prototypes.lr_factor(0.1)) == (1, 0, 1)

@@ -1,4 +1,4 @@
-"""E-SSL's pictures and labels."""
+"""Rotated crops of E-SSL and their labels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from siesta.pretrain.swav_essl import SwAVESSL, quarter_turns
 from tests.pretrain.toys import tiny_encoder, views_for
 
 
-def test_labels_say_how_often_a_crop_was_turned() -> None:
+def test_labels_count_quarter_turns() -> None:
     corner = torch.zeros(2, 3, 4, 4)
     corner[0, :, 0, 0], corner[1, :, 0, 0] = 1, 2  # upper left
     turned, turns = quarter_turns(corner)
@@ -23,7 +23,7 @@ def test_labels_say_how_often_a_crop_was_turned() -> None:
         assert turned[index].sum() == 3 * (1 + index % 2)
 
 
-def test_loss_is_that_of_swav_and_a_share_of_the_rotations() -> None:
+def test_the_loss_is_that_of_swav_plus_weighted_rotations() -> None:
     method, views = SwAVESSL(tiny_encoder(), prototypes=6, hidden=8, queue=16, weight=0.4), views_for("swav+essl")
     method.eval()  # batch norms do not move
     whole = method(views, 0.0).loss.item()
@@ -31,4 +31,4 @@ def test_loss_is_that_of_swav_and_a_share_of_the_rotations() -> None:
     turned, turns = quarter_turns(views.crops[-1])
     rotation = F.cross_entropy(method.predictor(method.encoder(turned)), turns).item()
     assert whole == pytest.approx(alone + 0.4 * rotation, rel=1e-5)
-    assert len(method.plan) == 9
+    assert len(method.crop_specs) == 9

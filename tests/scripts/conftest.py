@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from siesta.backbones import BACKBONES
-from tests.pretrain.toys import RECIPE, TINY, draw_textures
+from tests.pretrain.toys import TINY, TINY_SPEC, draw_textures
 
 
 @pytest.fixture(autouse=True)
 def _tiny(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(BACKBONES, TINY, RECIPE)
+    monkeypatch.setitem(BACKBONES, TINY, TINY_SPEC)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A browser and a service to look at with it, for the tests of the page: all of them share one of each."""
+"""Fixtures for the tests of the page, which share one browser and one service."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from siesta import Siesta
-from tests.service.page_support import SECONDS, OpenPage, Service, free_port
+from tests.service.page_support import TIMEOUT, OpenPage, PageService, free_port
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
 
 CHROMIUM = Path("/usr/bin/chromium")
-SWITCHES = [
+CHROMIUM_OPTIONS = [
     *("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
     *("--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"),
@@ -25,26 +25,26 @@ SWITCHES = [
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """Debian's chromium; skips without it, or fails where SIESTA_BROWSER=required."""
-    absent = pytest.fail if os.environ.get("SIESTA_BROWSER") == "required" else pytest.skip
+    """Start Debian's chromium; without it, skip, or fail if SIESTA_BROWSER=required."""
+    skip_or_fail = pytest.fail if os.environ.get("SIESTA_BROWSER") == "required" else pytest.skip
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
-        absent("the page is tested with playwright: pip install playwright")
+        skip_or_fail("the page is tested with playwright: pip install playwright")
     if not CHROMIUM.exists():
-        absent(f"the page is tested with {CHROMIUM}: apt-get install chromium")
+        skip_or_fail(f"the page is tested with {CHROMIUM}: apt-get install chromium")
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=str(CHROMIUM), args=SWITCHES)
-        yield started
-        started.close()
+        chromium = playwright.chromium.launch(executable_path=str(CHROMIUM), args=CHROMIUM_OPTIONS)
+        yield chromium
+        chromium.close()
 
 
 @pytest.fixture(scope="session")
-def served(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """One service of a small learner for all tests; not begun where there is no browser."""
+def served(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageService]:
+    """Start one service of a small learner for all tests, unless there is no browser."""
     path = tmp_path_factory.mktemp("page") / "birds.siesta"
     Siesta.create(path, memory="1MB", image_size=64).close()
-    service = Service(path, free_port())
+    service = PageService(path, free_port())
     service.start()
     yield service
     service.wake()
@@ -52,37 +52,37 @@ def served(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 @pytest.fixture
-def service(served: Service) -> Service:
-    """It, awake and with nothing in its memory."""
+def service(served: PageService) -> PageService:
+    """The shared service, awake and with an empty learner."""
     served.empty()
     return served
 
 
 @pytest.fixture
-def open_page(browser: Browser, service: Service) -> Iterator[OpenPage]:
-    """Opens pages of the service; afterwards none may have complained, or asked anybody else for anything."""
-    complaints: list[str] = []
+def open_page(browser: Browser, service: PageService) -> Iterator[OpenPage]:
+    """Open pages of the service; at the end, none may have logged an error or requested anything from elsewhere."""
+    errors: list[str] = []
     contexts: list[BrowserContext] = []
-    expected = ["the server responded with a status of 4"]  # the page says refusals in words; browsers log them too
+    ignored = ["the server responded with a status of 4"]  # browsers log refused requests, which the page shows
 
-    def complain(kind: str, text: str) -> None:
-        if kind in ("error", "warning", "outside") and not any(words in text for words in expected):
-            complaints.append(f"{kind}: {text}")
+    def record(kind: str, text: str) -> None:
+        if kind in ("error", "warning", "outside") and not any(message in text for message in ignored):
+            errors.append(f"{kind}: {text}")
 
-    def asks(url: str) -> None:
+    def check_url(url: str) -> None:
         if not url.startswith((service.url, "blob:")):
-            complain("outside", url)
+            record("outside", url)
 
-    def open_one(width: int = 1280, height: int = 900, expect: str | None = None, **options: Any) -> Page:
-        expected.extend([expect] if expect else [])
+    def open_one(width: int = 1280, height: int = 900, ignore: str | None = None, **options: Any) -> Page:
+        ignored.extend([ignore] if ignore else [])
         context = browser.new_context(viewport={"width": width, "height": height}, **options)
-        context.set_default_timeout(SECONDS * 1000)
+        context.set_default_timeout(TIMEOUT * 1000)
         contexts.append(context)
         page = context.new_page()
-        page.on("console", lambda message: complain(message.type, message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("request", lambda request: asks(request.url))
-        page.on("filechooser", lambda _: None)  # listening comes too late for a key that was pressed already
+        page.on("console", lambda message: record(message.type, message.text))
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("request", lambda request: check_url(request.url))
+        page.on("filechooser", lambda _: None)  # a listener that is added later misses a key press
         page.goto(service.url)
         page.locator("#connection[data-state=awake], #connection[data-state=asleep]").wait_for()
         return page
@@ -90,4 +90,4 @@ def open_page(browser: Browser, service: Service) -> Iterator[OpenPage]:
     yield open_one
     for context in contexts:
         context.close()
-    assert complaints == []
+    assert errors == []

@@ -1,4 +1,4 @@
-"""A service in a process of its own, and what people do on its page, for the tests of the page."""
+"""A service that can be restarted on its port, and actions of users on its page, for the tests of the page."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ import pytest
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
-SECONDS = 120  # a sleep gives way to everything else, on a busy machine for long
+TIMEOUT = 120  # seconds; a sleep has low priority and may wait long on a busy machine
 
 OpenPage = Callable[..., "Page"]
 
 
 @dataclass
-class Service:
-    """`siesta serve` on a port of this machine."""
+class PageService:
+    """`siesta serve` on a port of this machine; it can be stopped and started again."""
 
     path: Path
     port: int
@@ -61,7 +61,7 @@ class Service:
             self.process = None
 
     def call(self, method: str, path: str, body: object = None) -> Any:
-        """A request of another client."""
+        """Send a request as another client and return the JSON of the response."""
         data = None if body is None else json.dumps(body).encode()
         headers = {"content-type": "application/json"}
         request = urllib.request.Request(self.url + path, data, headers, method=method)
@@ -70,64 +70,64 @@ class Service:
         return json.loads(text) if text.startswith((b"{", b"[")) else None
 
     def wake(self) -> None:
-        """Waits until it does not sleep any more, and makes it so."""
+        """End the sleep, if there is one, and wait for its end."""
         end = time.monotonic() + 60
         while self.call("GET", "v1/sleep")["running"] and time.monotonic() < end:
-            with suppress(OSError):  # it woke up by itself
+            with suppress(OSError):  # it has ended meanwhile
                 self.call("DELETE", "v1/sleep")
             time.sleep(0.2)
 
     def empty(self) -> None:
-        """As if nothing had ever been taught."""
+        """Forget all classes."""
         self.wake()
-        end = time.monotonic() + SECONDS
+        end = time.monotonic() + TIMEOUT
         while (classes := self.call("GET", "v1/classes")["classes"]) and time.monotonic() < end:
             try:
                 self.call("DELETE", f"v1/classes/{classes[0]['id']}")
             except urllib.error.HTTPError as error:
-                if error.code != 409:  # whose sleep has ended, but not let go yet
+                if error.code != 409:  # the process of a sleep that has ended still holds its lock
                     raise
                 time.sleep(0.1)
         assert not classes
 
     def teach(self, pictures: list[Path], label: str) -> None:
-        """Teaches as another client does."""
-        edge = "----------------siesta"
-        parts = [f'--{edge}\r\nContent-Disposition: form-data; name="label"\r\n\r\n{label}\r\n'.encode()]
+        """Learn pictures as another client."""
+        boundary = "----------------siesta"
+        parts = [f'--{boundary}\r\nContent-Disposition: form-data; name="label"\r\n\r\n{label}\r\n'.encode()]
         for picture in pictures:
-            head = f'--{edge}\r\nContent-Disposition: form-data; name="image"; filename="{picture.name}"\r\n'
+            head = f'--{boundary}\r\nContent-Disposition: form-data; name="image"; filename="{picture.name}"\r\n'
             parts.append(head.encode() + b"Content-Type: image/png\r\n\r\n" + picture.read_bytes() + b"\r\n")
-        body = b"".join(parts) + f"--{edge}--\r\n".encode()
-        headers = {"content-type": f"multipart/form-data; boundary={edge}"}
+        body = b"".join(parts) + f"--{boundary}--\r\n".encode()
+        headers = {"content-type": f"multipart/form-data; boundary={boundary}"}
         with urllib.request.urlopen(urllib.request.Request(self.url + "v1/learn", body, headers), timeout=60):
             pass
 
 
 def free_port() -> int:
-    """One that nobody listens at just now."""
+    """Return a port that no process listens on at present."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         return int(taken.getsockname()[1])
 
 
 def until(page: Page, expression: str) -> None:
-    """Waits for something to be true in the page; Playwright's own way is forbidden by the page's policy."""
-    end = time.monotonic() + SECONDS
+    """Wait until an expression is true; the page's Content-Security-Policy forbids Playwright's own function for it."""
+    end = time.monotonic() + TIMEOUT
     while not page.evaluate(f"() => Boolean({expression})"):
-        assert time.monotonic() < end, f"never true: {expression}"
+        assert time.monotonic() < end, f"not true in time: {expression}"
         page.wait_for_timeout(50)
 
 
 def card(page: Page, label: str) -> Locator:
-    """The card of a class, by its name."""
+    """Return the card of a class."""
     return page.locator("#classes > li").filter(
         has=page.get_by_role("textbox", name=f"Name of class {label}", exact=True)
     )
 
 
 def teach(page: Page, label: str, pictures: list[Path]) -> None:
-    """Names a class and chooses files for it, as people do."""
+    """Name a class and choose files for it."""
     page.get_by_label("Find a class, or name a new one").fill(label)
     page.get_by_role("button", name="Add", exact=True).click()
     card(page, label).locator("input[type=file]").set_input_files(pictures)
-    card(page, label).locator(".say[data-kind=good]").wait_for()
+    card(page, label).locator(".message[data-kind=good]").wait_for()

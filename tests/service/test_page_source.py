@@ -1,4 +1,4 @@
-"""The page's files, as they are: nothing to build, nothing from outside, text never taken for markup."""
+"""Source files of the page: no build step, nothing from other sites, and text is never taken for markup."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def tags() -> list[tuple[str, dict[str, str | None]]]:
 
 
 @pytest.mark.parametrize("file", MODULES, ids=lambda file: file.name)
-def test_a_module_is_short_says_what_it_is_and_makes_no_markup_of_text(file: Path) -> None:
+def test_a_module_is_short_and_described_and_makes_no_markup_of_text(file: Path) -> None:
     text = file.read_text("utf-8")
     assert re.match(r"// [A-Z].+\.\n\n", text)
     assert len(text.splitlines()) <= 200
@@ -42,16 +42,16 @@ def test_a_module_is_short_says_what_it_is_and_makes_no_markup_of_text(file: Pat
 
 
 @pytest.mark.parametrize("file", MODULES, ids=lambda file: file.name)
-def test_modules_import_what_there_is(file: Path) -> None:
+def test_imports_exist(file: Path) -> None:
     for names, other in re.findall(r"import \{([^}]+)\} from \"\./([^\"]+)\"", file.read_text("utf-8")):
-        offered = (STATIC / other).read_text("utf-8")
+        exporting = (STATIC / other).read_text("utf-8")
         for name in names.split(","):
             exported = rf"export (const|class|(async )?function\*?) {re.escape(name.strip())}(?!\w)"
-            assert re.search(exported, offered), (other, name)
+            assert re.search(exported, exporting), (other, name)
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
-def test_no_file_names_a_place_outside(file: Path) -> None:
+def test_no_file_refers_to_another_site(file: Path) -> None:
     text = file.read_text("utf-8").replace("http://www.w3.org/2000/svg", "")
     assert not re.search(r"https?://|//cdn|@import", text)
 
@@ -63,11 +63,11 @@ def test_markup_has_no_inline_script_style_or_handler(tags: list[tuple[str, dict
         assert not [name for name in attributes if name == "style" or name.startswith("on")]
 
 
-def test_ids_are_unique_and_all_that_modules_ask_for_exist(tags: list[tuple[str, dict[str, str | None]]]) -> None:
+def test_ids_are_unique_and_all_that_modules_use_exist(tags: list[tuple[str, dict[str, str | None]]]) -> None:
     ids = [attributes["id"] for _, attributes in tags if "id" in attributes]
     assert len(ids) == len(set(ids))
-    wanted = {name for file in MODULES for name in re.findall(r"\$\(\"([^\"]+)\"\)", file.read_text("utf-8"))}
-    assert wanted <= set(ids)
+    used = {name for file in MODULES for name in re.findall(r"\$\(\"([^\"]+)\"\)", file.read_text("utf-8"))}
+    assert used <= set(ids)
 
 
 def test_every_control_has_a_name(tags: list[tuple[str, dict[str, str | None]]]) -> None:

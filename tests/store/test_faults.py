@@ -1,6 +1,7 @@
-"""Disks that fail while we write: what was acknowledged stays, the rest is refused in words, and then it goes on.
+"""Disks that fail while a store is written, torn files and a full disk; this cuts across the whole store.
 
-The functions without `test_` in front run in a child, with faults.c preloaded or on a disk of their own.
+The steps (teaching, sleeping, creating, power, full, killed) run in a child process, with faults.c preloaded or on a
+disk of their own.
 """
 
 from __future__ import annotations
@@ -16,20 +17,22 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-import torch
 
 from siesta.errors import SiestaError
-from siesta.store import OVERHEAD_BYTES, NewSample, Store
+from siesta.store import OVERHEAD_BYTES, NewSample, Store, schema
 from siesta.store.check import check_store
 
-WRITES, SYNCS, TORN = 1, 2, 4
+WRITES = 1
+SYNCS = 2
+TORN = 4
 KINDS = {"write": WRITES, "sync": SYNCS, "torn": TORN}
 CODE_BYTES = 600
-MOST_CALLS = 30  # more than any one step makes
+MAX_CALLS = 30  # more calls of write or sync than any one step makes
 
 
 def codes_of(number: int) -> bytes:
@@ -37,31 +40,34 @@ def codes_of(number: int) -> bytes:
 
 
 def teach(store: Store) -> int:
-    """Teaches the next sample; its codes tell its id."""
+    """Teach the next sample, whose codes depend on its id; return the id."""
     number = store.snapshot().newest + 1
     sample = NewSample(f"class {number % 3}", codes_of(number), np.full(4, number, dtype=np.float32))
     assert [stored.id for stored in store.add([sample])] == [number]
     return number
 
 
-def weights(number: int) -> dict[str, dict[str, torch.Tensor]]:
-    return {"top": {"t": torch.full((50, 50), float(number))}, "head": {"h": torch.tensor([number])}}
+def weights(number: int) -> dict[str, dict[str, npt.NDArray[Any]]]:
+    return {"top": {"t": np.full((50, 50), float(number))}, "head": {"h": np.array([number])}}
 
 
 class NoSums:
-    """Nothing is taught meanwhile."""
+    """Sums for a sleep during which nothing is taught."""
 
-    def take(self, *_: object) -> None:
+    def add(self, *_: object) -> None:
         raise AssertionError
 
     def totals(self, *_: object) -> list[tuple[int, int, npt.NDArray[np.float64]]]:
         return []
 
+    def statistics(self) -> None:
+        return None
+
 
 def sleep(store: Store) -> int:
     with store.sleeping():
-        number = store.add_generation(weights(store.generations.newest() + 1), store.snapshot().newest, {})
-        store.use_generation(number, NoSums())
+        number = store.generations.add(weights(store.generations.newest() + 1), store.snapshot().newest, {})
+        store.swap.activate(number, NoSums())
     return number
 
 
@@ -70,105 +76,106 @@ def make(path: Path, capacity: int = 1000) -> Store:
     return Store.create(
         path,
         settings={"code_bytes": CODE_BYTES, "memory_bytes": memory, "seed": 0},
-        constant={"bottom": {"w": torch.arange(4.0)}},
+        constants={"bottom": {"w": np.arange(4.0)}},
         generation=weights(0),
     )
 
 
-def holds(path: Path, taught: int) -> None:
-    """A store has the first samples, exactly as they were taught, and nothing about it is damaged."""
+def assert_holds(path: Path, taught: int) -> None:
+    """Assert that a store has the first `taught` samples unchanged, and that nothing is damaged."""
     assert check_store(path) == []
     reader = Store.open(path, "read")
     ids = np.arange(1, taught + 1)
-    present, codes = reader.get(ids)
+    present, codes = reader.samples.get(ids)
     assert present.all()
     assert codes.tobytes() == b"".join(codes_of(number) for number in ids.tolist())
     snapshot = reader.snapshot()
     assert snapshot.newest == len(reader) == taught
-    assert torch.equal(snapshot.weights["top"]["t"], weights(snapshot.generation.number)["top"]["t"])
+    assert np.array_equal(snapshot.weights["top"]["t"], weights(snapshot.generation.number)["top"]["t"])
     reader.close()
 
 
 @contextlib.contextmanager
 def failing(kinds: int, after: int) -> Iterator[list[str]]:
-    """Lets the disk fail; what was refused inside is told in the list, in a sentence."""
+    """Let the disk fail inside; the message of an error is put into the list."""
     shim: Any = ctypes.CDLL(None)
-    refusals: list[str] = []
+    errors: list[str] = []
     shim.faults_begin(kinds, after, errno.EIO)
     try:
-        yield refusals
+        yield errors
     except SiestaError as error:
-        refusals.append(str(error))
+        errors.append(str(error))
     finally:
-        failures = shim.faults_end()
-    if refusals:
-        assert failures, f"refused on a healthy disk: {refusals}"
-        assert "\n" not in refusals[0]
-        assert "damaged" not in refusals[0], "a disk that fails for a while is no damage"
+        injected = shim.faults_end()
+    if errors:
+        assert injected, f"refused on a healthy disk: {errors}"
+        assert "\n" not in errors[0]
+        assert "damaged" not in errors[0], "a disk that fails for a while is not damaged"
 
 
 def teaching(path: Path, kinds: int, durability: str = "process") -> None:
     make(path).close()
-    taught = refused = 0
-    for after in range(MOST_CALLS):
+    taught = failures = 0
+    for after in range(MAX_CALLS):
         store = None
-        with failing(kinds, after) as words:
+        with failing(kinds, after) as errors:
             store = Store.open(path, durability=durability)
             while taught < 25 * (after + 1):
                 taught = teach(store)
-        refused += len(words)
-        if store is not None:  # the very same goes on when the disk does
-            holds(path, taught)
+        failures += len(errors)
+        if store is not None:  # the same store works again when the disk does
+            assert_holds(path, taught)
             taught = teach(store)
             store.close()
-        holds(path, taught)
-    assert refused
+        assert_holds(path, taught)
+    assert failures
 
 
 def sleeping(path: Path, kinds: int) -> None:
     store = make(path)
     taught = [teach(store) for _ in range(20)][-1]
-    refused = 0
-    for after in range(MOST_CALLS):
-        before = store.generation()
-        with failing(kinds, after) as words:
+    failures = 0
+    for after in range(MAX_CALLS):
+        before = store.generations.active()
+        with failing(kinds, after) as errors:
             assert sleep(store) > before
-        refused += len(words)
-        holds(path, taught)
-        if words:
-            assert store.generation() >= before
-        assert sleep(store) == store.generation()
+        failures += len(errors)
+        assert_holds(path, taught)
+        if errors:
+            assert store.generations.active() >= before
+        assert sleep(store) == store.generations.active()
         taught = teach(store)
-    assert refused
+    assert failures
     store.close()
     Store.open(path).close()
-    holds(path, taught)
+    assert_holds(path, taught)
 
 
 def creating(path: Path, kinds: int) -> None:
-    refused = 0
-    for after in range(MOST_CALLS):
-        with failing(kinds, after) as words:
+    failures = 0
+    for after in range(MAX_CALLS):
+        with failing(kinds, after) as errors:
             make(path).close()
-        refused += len(words)
-        if words:
-            assert not path.exists() or check_store(path) == [], "half a learner is left"
-            assert not list(path.parent.glob("*.partial")), "rubbish is left"
+        failures += len(errors)
+        if errors:
+            assert not path.exists() or check_store(path) == [], "an incomplete learner is left"
+            assert not list(path.parent.glob("*.partial")), "a partial folder is left"
         if path.exists():
-            holds(path, 0)
+            assert_holds(path, 0)
             shutil.rmtree(path)
-    assert refused
+    assert failures
 
 
 def power(path: Path, kinds: int) -> None:
     teaching(path, kinds, "power")
 
 
-def full(path: Path, kinds: int) -> None:
-    """A disk of a few megabytes that fills up while we teach, sleep and open."""
+def full(path: Path) -> None:
+    """Teach and sleep on a disk of a few megabytes that is full again and again."""
     disk = path.parent
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", disk], check=True, capture_output=True)
-    store, taught = make(path, 100_000), 0
+    store = make(path, 100_000)
+    taught = 0
     for room in (400_000, 200_000, 100_000, 50_000, 20_000, 0):
         ballast = disk / "ballast"
         ballast.write_bytes(bytes(max(shutil.disk_usage(disk).free - room - 8192, 0)))
@@ -179,16 +186,45 @@ def full(path: Path, kinds: int) -> None:
                     taught = last if step is teach else taught
                     if step is sleep:
                         break
-            holds(path, taught)
+            assert_holds(path, taught)
         ballast.unlink()
         taught = teach(store)
-        assert sleep(store) == store.generation()
-        holds(path, taught)
+        assert sleep(store) == store.generations.active()
+        assert_holds(path, taught)
     store.close()
 
 
-def killed(path: Path, kinds: int) -> None:
-    """Dies with all of its samples still in the log."""
+def unsynced(path: Path) -> None:
+    """Have the sync of a commit refused, and be killed before the store is closed."""
+    make(path).close()
+    store = Store.open(path, durability="power")
+    teach(store)
+    with failing(SYNCS, 0) as errors:
+        teach(store)
+    assert "refused to sync the last change, which may have been made all the same" in errors[0]
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def unsynced_once(path: Path) -> None:
+    """The same on a disk that works again at once."""
+    is_undone = schema.Transaction._is_undone
+
+    def healed(transaction: schema.Transaction) -> bool:
+        ctypes.CDLL(None).faults_begin(0, 0, 0)
+        return is_undone(transaction)
+
+    make(path).close()
+    store = Store.open(path, durability="power")
+    teach(store)
+    ctypes.CDLL(None).faults_begin(SYNCS, 0, errno.EIO)
+    patched = mock.patch.object(schema.Transaction, "_is_undone", healed)
+    with patched, pytest.raises(SiestaError, match="the last change was not made"):
+        teach(store)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def killed(path: Path) -> None:
+    """Be killed with all samples still in the log."""
     store = Store.open(path)
     for _ in range(12):
         teach(store)
@@ -199,36 +235,41 @@ def killed(path: Path, kinds: int) -> None:
 def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
     compiler = shutil.which("cc")
     if compiler is None:
-        pytest.skip("no C compiler to make a failing disk with")
+        pytest.skip("no C compiler for the library that makes a disk fail")
     library = tmp_path_factory.mktemp("faults") / "faults.so"
     source = Path(__file__).with_name("faults.c")
     subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", library, source, "-ldl"], check=True)
     return library
 
 
-def run(step: str, path: Path, kind: str = "write", shim: Path | None = None, before: tuple[str, ...] = ()) -> int:
+def run(step: str, path: Path, shim: Path | None = None, before: tuple[str, ...] = ()) -> int:
     environment = {**os.environ, "FAULT_FOLDER": str(path.parent)}
     if shim is not None:
         environment["LD_PRELOAD"] = str(shim)
     done = subprocess.run(
-        [*before, sys.executable, __file__, step, path, kind], env=environment, capture_output=True, text=True
+        [*before, sys.executable, __file__, step, path], env=environment, capture_output=True, text=True
     )
     assert done.returncode in (0, -signal.SIGKILL), done.stderr
     return done.returncode
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("step", ["teaching", "power", "sleeping", "creating"])
-def test_a_disk_that_fails_costs_nothing_that_was_acknowledged(
-    tmp_path: Path, shim: Path, step: str, kind: str
+def test_a_disk_that_fails_costs_nothing_that_was_acknowledged(tmp_path: Path, shim: Path, step: str) -> None:
+    assert run(step, tmp_path, shim) == 0
+
+
+@pytest.mark.parametrize(("step", "stored"), [("unsynced", 2), ("unsynced_once", 1)])
+def test_a_commit_that_is_not_synced_is_undone_or_called_uncertain(
+    tmp_path: Path, shim: Path, step: str, stored: int
 ) -> None:
-    assert run(step, tmp_path / "s", kind, shim) == 0
+    assert run(step, tmp_path / "s", shim) == -signal.SIGKILL
+    assert_holds(tmp_path / "s", stored)
 
 
 def test_a_disk_that_fills_up_again_and_again_costs_nothing(tmp_path: Path) -> None:
     before = ("unshare", "-m")
     if shutil.which("unshare") is None or subprocess.run([*before, "true"], capture_output=True).returncode:
-        pytest.skip("this machine lets us mount nothing")
+        pytest.skip("mounting a disk is not permitted here")
     (tmp_path / "disk").mkdir()
     assert run("full", tmp_path / "disk" / "s", before=before) == 0
 
@@ -249,7 +290,8 @@ def test_a_torn_log_loses_the_last_samples_at_most(dead: Path, tmp_path: Path, d
     path = tmp_path / "s"
     shutil.copytree(dead, path)
     (path / "store.sqlite-shm").unlink()  # lost with the machine
-    log, rng = path / "store.sqlite-wal", np.random.default_rng(seed)
+    log = path / "store.sqlite-wal"
+    rng = np.random.default_rng(seed)
     data = log.read_bytes()
     torn = int(rng.integers(1, 40_000))
     log.write_bytes(data[:-torn] + (rng.bytes(torn) if damage == "garbage" else b""))
@@ -257,15 +299,16 @@ def test_a_torn_log_loses_the_last_samples_at_most(dead: Path, tmp_path: Path, d
     taught = store.snapshot().newest
     assert 0 < taught <= 12
     assert taught < 12 or torn < 16384
-    holds(path, taught)
+    assert_holds(path, taught)
     assert teach(store) == taught + 1
     store.close()
-    holds(path, taught + 1)
+    assert_holds(path, taught + 1)
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_a_torn_database_is_found_and_never_read_wrongly(tmp_path: Path, seed: int) -> None:
-    path, rng = tmp_path / "s", np.random.default_rng(seed)
+    path = tmp_path / "s"
+    rng = np.random.default_rng(seed)
     store = make(path)
     for _ in range(60):
         teach(store)
@@ -278,7 +321,7 @@ def test_a_torn_database_is_found_and_never_read_wrongly(tmp_path: Path, seed: i
     try:
         reader = Store.open(path, "read")
         with contextlib.closing(reader):
-            present, codes = reader.get(np.arange(1, 61))
+            present, codes = reader.samples.get(np.arange(1, 61))
             expected = [codes_of(number) for number in (np.flatnonzero(present) + 1).tolist()]
             assert codes.tobytes() == b"".join(expected)
     except SiestaError as error:
@@ -299,5 +342,15 @@ def test_a_generation_cut_short_is_named(tmp_path: Path) -> None:
         reader.snapshot()
 
 
+def main(step: str, path: Path) -> None:
+    """Run a step; those that let the disk fail run with each kind of failure, in a folder of its own."""
+    if step in ("full", "killed", "unsynced", "unsynced_once"):
+        globals()[step](path)
+        return
+    for name, kind in KINDS.items():
+        (path / name).mkdir()
+        globals()[step](path / name / "s", kind)
+
+
 if __name__ == "__main__":
-    globals()[sys.argv[1]](Path(sys.argv[2]), KINDS[sys.argv[3]])
+    main(sys.argv[1], Path(sys.argv[2]))

@@ -1,4 +1,4 @@
-"""Labels: any text a person would write, in one spelling."""
+"""Validation and normalisation of labels."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ from siesta.store import clean_label
         (" " + "x" * 200 + " ", "x" * 200),
     ],
 )
-def test_text_that_people_write_is_kept(written: str, kept: str) -> None:
+def test_valid_labels_are_normalised(written: str, kept: str) -> None:
     assert clean_label(written) == kept
 
 
 @pytest.mark.parametrize(
     "written", ["", " ", "\t\n", "x" * 201, "a\0b", "a\nb", "a\tb", "a\x7fb", "a\u2028b", "a\udcffb", "\x1b[31mred"]
 )
-def test_other_text_is_refused(written: str) -> None:
+def test_invalid_labels_are_refused(written: str) -> None:
     with pytest.raises(BadInput) as caught:
         clean_label(written)
     str(caught.value).encode("utf-8")  # can be shown anywhere
 
 
 @pytest.mark.parametrize("written", [None, 3, b"robin", ["robin"]])
-def test_what_is_not_text_is_refused(written: Any) -> None:
+def test_other_types_are_refused(written: Any) -> None:
     with pytest.raises(BadInput, match="a label is text"):
         clean_label(written)
 
 
 @given(st.text(max_size=210))
-def test_a_clean_label_stays_as_it_is(text: str) -> None:
+def test_a_normalised_label_stays_the_same(text: str) -> None:
     try:
         label = clean_label(text)
     except BadInput:

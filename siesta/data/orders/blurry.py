@@ -1,4 +1,4 @@
-"""Classes that come back: steps have classes of their own, and some pictures of others."""
+"""Orders in which classes return: each step has its own classes and some images of other classes."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from siesta.data.dataset import Dataset, by_class
+from siesta.data.dataset import Dataset, indices_by_class
 from siesta.data.orders.class_incremental import classes_of_steps
 from siesta.data.shuffling import shuffled
 from siesta.data.stream import Stream
 from siesta.errors import BadInput
+from siesta.rng import Purpose
 
 __all__ = ["blurry", "revisiting"]
 
-_CLASSES, _LEAVERS, _PLACES, _STEP = 30, 31, 32, 33  # purposes of random orders
 
-Groups = Sequence[npt.NDArray[np.int64]]
-Elsewhere = Callable[[int], list[int]]
-"""Step -> steps that its leavers may go to."""
+ClassGroups = Sequence[npt.NDArray[np.int64]]
+TargetSteps = Callable[[int], list[int]]
+"""Maps a step to the steps that its images may move to."""
 
 
 def blurry(
@@ -32,36 +32,35 @@ def blurry(
     disjoint: float = 0.5,
     level: float = 0.1,
 ) -> Stream:
-    """Some classes keep to their step; of the others, a share of the pictures comes in other steps.
+    """Some classes stay in their step; of each other class, some images come in other steps.
 
     The i-Blurry set-up of Koh et al. (2022) with N = 100 `disjoint` and M = 100 `level`. Each step has its own classes
-    as in `class_incremental`. `disjoint` of a step's classes have all of their pictures there. Of each other class a
-    random `level` of the pictures, but never all, is dealt out evenly to the other steps, earlier ones too. Nothing
-    goes into the base step. A step's pictures are shuffled.
+    as in `class_incremental`. A fraction `disjoint` of them has all of its images there. Of each other class, a
+    random fraction `level` of the images, but never all, is distributed evenly over the other steps, earlier ones
+    included. No image moves to the base step. The images of a step are shuffled.
 
     Args:
-        dataset: Whose pictures come.
-        seed: Whose choices they are.
-        classes_per_step: Classes of a step; the last may have fewer.
-        base_classes: Classes of a base step that comes first; 0 is none.
-        shuffle_classes: Classes come in the seed's order instead of the dataset's.
-        disjoint: Share of each step's classes that never leave it.
-        level: Share of the pictures of the other classes that leave their step.
+        dataset: The data set.
+        seed: Determines all random choices.
+        classes_per_step: Classes in a step; the last step may have fewer.
+        base_classes: Classes in a base step that comes first; 0 for no base step.
+        shuffle_classes: Shuffle the order of classes instead of taking the data set's.
+        disjoint: Fraction of each step's classes whose images all stay in it.
+        level: Fraction of the images of each other class that move to other steps.
     """
     _check_share("disjoint", disjoint)
     _check_share("level", level)
     groups = classes_of_steps(dataset, seed, classes_per_step, base_classes, shuffle_classes)
-    chosen = [shuffled(group, seed, _CLASSES, n)[round(disjoint * len(group)) :] for n, group in enumerate(groups)]
+    moving = [
+        shuffled(group, seed, Purpose.BLURRY_CLASSES, n)[round(disjoint * len(group)) :]
+        for n, group in enumerate(groups)
+    ]
     first = 1 if base_classes else 0
-    return _spread(
-        dataset,
-        seed,
-        groups,
-        chosen,
-        level,
-        lambda home: [s for s in range(first, len(groups)) if s != home],
-        first > 0,
-    )
+
+    def other_steps(step: int) -> list[int]:
+        return [other for other in range(first, len(groups)) if other != step]
+
+    return _move_pictures(dataset, seed, groups, moving, level, other_steps, base=first > 0)
 
 
 def revisiting(
@@ -73,46 +72,59 @@ def revisiting(
     shuffle_classes: bool = False,
     share: float = 0.1,
 ) -> Stream:
-    """Every class has its step, and a share of its pictures comes back in later ones.
+    """Every class has its step, and some of its images come in later steps.
 
-    Each step has its own classes as in `class_incremental`. Of each class a random `share` of the pictures, but never
-    all, is dealt out evenly to the steps after its own. A step's pictures are shuffled.
+    Each step has its own classes as in `class_incremental`. Of each class, a random fraction `share` of the
+    images, but never all, is distributed evenly over the steps after its own. The images of a step are shuffled.
 
     Args:
-        dataset: Whose pictures come.
-        seed: Whose choices they are.
-        classes_per_step: Classes of a step; the last may have fewer.
-        base_classes: Classes of a base step that comes first; they come back, too. 0 is none.
-        shuffle_classes: Classes come in the seed's order instead of the dataset's.
-        share: Part of each class that comes later.
+        dataset: The data set.
+        seed: Determines all random choices.
+        classes_per_step: Classes in a step; the last step may have fewer.
+        base_classes: Classes of a base step that comes first; they return, too. 0 for no base step.
+        shuffle_classes: Shuffle the order of classes instead of taking the data set's.
+        share: Fraction of each class that comes in later steps.
     """
     _check_share("share", share)
     groups = classes_of_steps(dataset, seed, classes_per_step, base_classes, shuffle_classes)
-    later = range(len(groups))
-    return _spread(dataset, seed, groups, groups, share, lambda home: list(later[home + 1 :]), base_classes > 0)
+
+    def later_steps(step: int) -> list[int]:
+        return list(range(step + 1, len(groups)))
+
+    return _move_pictures(dataset, seed, groups, groups, share, later_steps, base=base_classes > 0)
 
 
-def _spread(
-    dataset: Dataset, seed: int, groups: Groups, chosen: Groups, share: float, elsewhere: Elsewhere, base: bool
+def _move_pictures(
+    dataset: Dataset,
+    seed: int,
+    groups: ClassGroups,
+    moving: ClassGroups,
+    share: float,
+    target_steps: TargetSteps,
+    *,
+    base: bool,
 ) -> Stream:
-    """Deals out a share of the chosen classes' pictures, then shuffles each step."""
-    own = list(by_class(dataset.train.labels, len(dataset.classes)))
+    """Move a share of the images of the `moving` classes of each step to other steps, then shuffle each step."""
+    by_class = list(indices_by_class(dataset.train.labels, len(dataset.classes)))
     step_of = np.empty(len(dataset.train), dtype=np.int64)
-    for home, group in enumerate(groups):
+    for step, group in enumerate(groups):
         for label in map(int, group):
-            step_of[own[label]] = home
-        places = elsewhere(home)
-        for label in map(int, chosen[home]) if places else ():
-            leavers = shuffled(own[label], seed, _LEAVERS, label)[: _leaving(share, len(own[label]))]
-            step_of[leavers] = np.resize(shuffled(np.array(places), seed, _PLACES, label), len(leavers))
-    steps = [shuffled(np.flatnonzero(step_of == number), seed, _STEP, number) for number in range(len(groups))]
-    return Stream.of_steps(dataset, steps, base=base and len(steps[0]) > 0)
+            step_of[by_class[label]] = step
+        targets = target_steps(step)
+        for label in map(int, moving[step]) if targets else ():
+            count = _moved_count(share, len(by_class[label]))
+            moved = shuffled(by_class[label], seed, Purpose.BLURRY_LEAVERS, label)[:count]
+            step_of[moved] = np.resize(shuffled(np.array(targets), seed, Purpose.BLURRY_PLACES, label), len(moved))
+    steps = [
+        shuffled(np.flatnonzero(step_of == number), seed, Purpose.BLURRY_STEP, number) for number in range(len(groups))
+    ]
+    return Stream.from_steps(dataset, steps, base=base and len(steps[0]) > 0)
 
 
-def _leaving(share: float, count: int) -> int:
+def _moved_count(share: float, count: int) -> int:
     return min(round(share * count), max(count - 1, 0))
 
 
 def _check_share(name: str, value: float) -> None:
     if not 0 <= value <= 1:
-        raise BadInput(f"{name} is a share from 0 to 1, not {value}")
+        raise BadInput(f"{name} must be in 0..1, not {value}")

@@ -1,4 +1,4 @@
-"""Few classes with many pictures and many with few, in any order."""
+"""A long-tailed class distribution, few classes with many images and many with few, in any other order."""
 
 from __future__ import annotations
 
@@ -10,26 +10,25 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from siesta.data.dataset import Dataset, by_class
+from siesta.data.dataset import Dataset, indices_by_class
 from siesta.data.orders.blurry import blurry, revisiting
 from siesta.data.orders.class_incremental import class_incremental
 from siesta.data.orders.iid import iid
-from siesta.data.orders.names import named_steps
+from siesta.data.orders.names import read_image_list
 from siesta.data.shuffling import shuffled
 from siesta.data.stream import Stream
 from siesta.errors import BadInput
+from siesta.rng import Purpose
 
-__all__ = ["DEFAULT_OVER", "OVER", "long_tailed"]
+__all__ = ["DEFAULT_INNER_ORDER", "INNER_ORDERS", "long_tailed"]
 
-OVER: dict[str, Callable[..., Stream]] = {
+INNER_ORDERS: dict[str, Callable[..., Stream]] = {
     "class_incremental": class_incremental,
     "iid": iid,
     "blurry": blurry,
     "revisiting": revisiting,
 }
-DEFAULT_OVER = "class_incremental"
-
-_RANKS, _KEPT = 40, 41  # purposes of random orders
+DEFAULT_INNER_ORDER = "class_incremental"
 
 
 def long_tailed(
@@ -39,42 +38,42 @@ def long_tailed(
     imbalance: float = 100.0,
     keep: Path | None = None,
     shuffle_ranks: bool = False,
-    over: str = DEFAULT_OVER,
+    over: str = DEFAULT_INNER_ORDER,
     **options: Any,
 ) -> Stream:
-    """Leaves out pictures so that the classes' sizes decline exponentially, or as a list says; then another order.
+    """Leave out images so that class sizes decline exponentially, or as a list names them; then apply another order.
 
-    The class of rank i of K keeps n * imbalance^(-i / (K - 1)) pictures, rounded down, at least one and at most what
-    it has; n is the size of the largest class. That is how long-tailed CIFAR is made (Cao et al., 2019).
+    The class of rank i of K keeps n * imbalance^(-i / (K - 1)) images, rounded down, at least one and at most all;
+    n is the size of the largest class. Long-tailed CIFAR is made in this way (Cao et al., 2019).
 
     Args:
-        dataset: Whose pictures come.
-        seed: Whose choices they are.
-        imbalance: Size of the first class over that of the last.
-        keep: A file of the pictures to keep, one name a line, instead.
-        shuffle_ranks: Which classes are large is the seed's; else the dataset's first are.
-        over: The order of what is kept, a key of `OVER`.
+        dataset: The data set.
+        seed: Determines all random choices.
+        imbalance: Size of the first class divided by that of the last.
+        keep: File of the images to keep instead, one name in each line.
+        shuffle_ranks: Shuffle which classes are large, instead of taking the data set's first.
+        over: The order of the images that are kept, a key of `INNER_ORDERS`.
         **options: Options of that order.
     """
     if keep is None:
         kept = _declining(dataset, seed, imbalance, shuffle_ranks)
     else:
-        kept = np.sort(np.concatenate([np.empty(0, np.int64), *named_steps(dataset, keep)]))
-    fewer = OVER[over](replace(dataset, train=dataset.train.pick(kept)), seed, **options)
-    return replace(fewer, dataset=dataset, indices=kept[fewer.indices])
+        kept = np.sort(np.concatenate([np.empty(0, np.int64), *read_image_list(dataset, keep)]))
+    inner = INNER_ORDERS[over](replace(dataset, train=dataset.train.subset(kept)), seed, **options)
+    return replace(inner, dataset=dataset, indices=kept[inner.indices])
 
 
 def _declining(dataset: Dataset, seed: int, imbalance: float, shuffle_ranks: bool) -> npt.NDArray[np.int64]:
     if imbalance < 1:
-        raise BadInput(f"imbalance is 1 or more, the largest class over the smallest, not {imbalance}")
-    own = list(by_class(dataset.train.labels, len(dataset.classes)))
-    ranks = np.arange(len(own))
+        raise BadInput(f"imbalance, the largest class over the smallest, must be 1 or more, not {imbalance}")
+    by_class = list(indices_by_class(dataset.train.labels, len(dataset.classes)))
+    ranks = np.arange(len(by_class))
     if shuffle_ranks:
-        ranks = shuffled(ranks, seed, _RANKS)
-    most = max(map(len, own))
+        ranks = shuffled(ranks, seed, Purpose.TAIL_RANKS)
+    largest = max(map(len, by_class))
     kept = []
-    for label, (rank, indices) in enumerate(zip(ranks, own, strict=True)):
-        wanted = most * imbalance ** (-int(rank) / max(len(own) - 1, 1))
-        size = max(int(wanted + 1e-9), 1)  # powers differ in their last bit between machines
-        kept.append(shuffled(indices, seed, _KEPT, label)[:size])
+    for label, (rank, indices) in enumerate(zip(ranks, by_class, strict=True)):
+        exact = largest * imbalance ** (-int(rank) / max(len(by_class) - 1, 1))
+        size = max(int(exact + 1e-9), 1)  # the last bit of a power differs between machines
+        kept.append(shuffled(indices, seed, Purpose.TAIL_SAMPLES, label)[:size])
     return np.sort(np.concatenate(kept))

@@ -1,4 +1,4 @@
-"""What a report is made of, before it is a page or a text: sections of tables, figures and sentences."""
+"""The parts of a report, independent of its output format: sections of tables, figures, listings and paragraphs."""
 
 from __future__ import annotations
 
@@ -9,12 +9,22 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Cell", "Figure", "Listing", "Panel", "Part", "Report", "Section", "Series", "Table"]
+__all__ = [
+    "Block",
+    "Cell",
+    "CodeListing",
+    "Panel",
+    "ReportDocument",
+    "ReportFigure",
+    "ReportSection",
+    "ReportTable",
+    "Series",
+]
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A value, what the paper printed in its place, and whether it is the best of its column."""
+    """A value, the value that the paper printed for it, and whether it is the best of its column."""
 
     text: str
     paper: str | None = None
@@ -22,27 +32,27 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Table:
-    """Rows under a title; the first column names each. `fold` is for one that only some will want to read."""
+class ReportTable:
+    """Rows under a title; the first column names each row. A `collapsible` table is shown on demand."""
 
     title: str
     columns: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     note: str = ""
-    fold: bool = False
+    collapsible: bool = False
 
 
 @dataclass(frozen=True)
 class Series:
-    """How one method looks in every figure: a place in the palette."""
+    """The label of a method and the index of its colour and marker, the same in every figure."""
 
     label: str
-    place: int
+    index: int
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One set of axes: a name for its file, a title, and what draws it."""
+    """One set of axes: a name for its file, a title, and the function that draws it."""
 
     name: str
     title: str
@@ -50,7 +60,7 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Figure:
+class ReportFigure:
     """Panels side by side that share a legend."""
 
     title: str
@@ -60,34 +70,35 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Listing:
+class CodeListing:
     """Lines to copy, such as commands."""
 
     title: str
     lines: Sequence[str]
 
 
-Part = str | Table | Figure | Listing
+Block = str | ReportTable | ReportFigure | CodeListing
+"""A part of a section; a string is a paragraph."""
 
 
 @dataclass(frozen=True)
-class Section:
-    """A heading (of level 2 or 3) and what is below it."""
+class ReportSection:
+    """A heading of level 2 or 3 and the blocks below it."""
 
     title: str
     level: int
-    parts: Sequence[Part]
+    blocks: Sequence[Block]
 
 
 @dataclass(frozen=True)
-class Report:
-    """The whole of it."""
+class ReportDocument:
+    """A whole report; `lead` is the paragraph below the title."""
 
     title: str
     lead: str
-    sections: Sequence[Section]
+    sections: Sequence[ReportSection]
 
-    def figures(self) -> Iterator[Figure]:
-        """Every figure, in order."""
+    def figures(self) -> Iterator[ReportFigure]:
+        """Yield every figure in order."""
         for section in self.sections:
-            yield from (part for part in section.parts if isinstance(part, Figure))
+            yield from (block for block in section.blocks if isinstance(block, ReportFigure))

@@ -1,55 +1,55 @@
-"""A report as Markdown: tables and sentences; figures are named, not drawn."""
+"""A report as Markdown: tables, listings and paragraphs, without figures."""
 
 from __future__ import annotations
 
-from siesta.experiment.report.document import Cell, Figure, Listing, Part, Report, Table
+from siesta.experiment.report.document import Block, Cell, CodeListing, ReportDocument, ReportFigure, ReportTable
 
-__all__ = ["markdown", "markdown_table"]
+__all__ = ["render_markdown", "render_markdown_table"]
 
 
-def markdown(report: Report) -> str:
-    """The whole report, without its figures."""
-    parts = [f"# {_safe(report.title)}", _safe(report.lead)]
+def render_markdown(report: ReportDocument) -> str:
+    """Return the whole report without its figures."""
+    paragraphs = [f"# {_escape(report.title)}", _escape(report.lead)]
     for section in report.sections:
-        told = [text for part in section.parts if (text := _part(part))]
-        parts += [f"{'#' * section.level} {_safe(section.title)}", *told]
-    return "\n\n".join(parts) + "\n"
+        texts = [text for block in section.blocks if (text := _render_block(block))]
+        paragraphs += [f"{'#' * section.level} {_escape(section.title)}", *texts]
+    return "\n\n".join(paragraphs) + "\n"
 
 
-def _part(part: Part) -> str:
-    match part:
-        case Table():
-            return markdown_table(part)
-        case Listing():
-            return f"**{_safe(part.title)}**\n\n```\n" + "\n".join(part.lines) + "\n```"
-        case Figure():
+def _render_block(block: Block) -> str:
+    match block:
+        case ReportTable():
+            return render_markdown_table(block)
+        case CodeListing():
+            return f"**{_escape(block.title)}**\n\n```\n" + "\n".join(block.lines) + "\n```"
+        case ReportFigure():
             return ""
         case _:
-            return _safe(part)
+            return _escape(block)
 
 
-def markdown_table(table: Table) -> str:
-    """A table with its title and note; what the paper printed stands in brackets."""
+def render_markdown_table(table: ReportTable) -> str:
+    """Return a table with its title and note; values of the paper are in brackets."""
     lines = [
-        [_safe(name) for name in table.columns],
+        [_escape(name) for name in table.columns],
         ["---", *["---:"] * (len(table.columns) - 1)],
-        *([_cell(cell) for cell in row] for row in table.rows),
+        *([_render_cell(cell) for cell in row] for row in table.rows),
     ]
     text = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     if table.note:
-        text += f"\n\n{_safe(table.note)}"
-    if table.fold:
-        return f"<details><summary>{_safe(table.title)}</summary>\n\n{text}\n\n</details>"
-    return f"**{_safe(table.title)}**\n\n{text}"
+        text += f"\n\n{_escape(table.note)}"
+    if table.collapsible:
+        return f"<details><summary>{_escape(table.title)}</summary>\n\n{text}\n\n</details>"
+    return f"**{_escape(table.title)}**\n\n{text}"
 
 
-def _cell(cell: Cell) -> str:
-    text = f"**{_safe(cell.text)}**" if cell.best else _safe(cell.text)
-    return f"{text} ({_safe(cell.paper)})" if cell.paper else text
+def _render_cell(cell: Cell) -> str:
+    text = f"**{_escape(cell.text)}**" if cell.best else _escape(cell.text)
+    return f"{text} ({_escape(cell.paper)})" if cell.paper else text
 
 
-def _safe(text: str) -> str:
-    """Names are text, never markup."""
-    for sign in "\\`*_[]<>|#":
-        text = text.replace(sign, f"\\{sign}")
+def _escape(text: str) -> str:
+    """Escape everything that Markdown would read as markup."""
+    for character in "\\`*_[]<>|#":
+        text = text.replace(character, f"\\{character}")
     return text.replace("\n", " ")

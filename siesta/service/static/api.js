@@ -1,17 +1,17 @@
-// The service's HTTP interface (docs/service.md), a function for each request that the page makes.
+// Client of the HTTP API (docs/service.md) with a function for each request that the page makes.
 
 import { sentence } from "./format.js";
 
-/** A request that failed, with a sentence to show. */
+/** Failed request: its message can be shown, `wait` is the number of seconds before a retry. */
 export class Problem extends Error {
-  constructor(words, status = 0, wait = 0) {
-    super(words);
+  constructor(message, status = 0, wait = 0) {
+    super(message);
     Object.assign(this, { status, wait });
   }
 }
 
-export const GONE = "The service does not answer: is `siesta serve` still running?";
-export const UNTAUGHT = "Teach it something first.";
+export const NO_CONNECTION = "The service does not answer: is `siesta serve` still running?";
+export const NOTHING_LEARNED = "Teach it something first.";
 
 async function request(method, path, body) {
   const options = { method, headers: {} };
@@ -24,24 +24,24 @@ async function request(method, path, body) {
   try {
     response = await fetch(path, options);
   } catch {
-    throw new Problem(GONE);
+    throw new Problem(NO_CONNECTION);
   }
   if (!response.ok) throw await problem(response);
   return response.status === 204 ? null : response.json();
 }
 
-/** What the service says, as the page does: it names a picture by its file, and knows of no folders and commands. */
-function inWords(told) {
-  if (/ is asleep( already)?, /.test(told)) return "It sleeps: wake it up first, or wait.";
-  if (told.includes(" was not taught anything yet")) return UNTAUGHT;
-  const [, file, what] = told.match(/^image \d+ \((.*?)\)((?: is| has|:) .*)$/s) ?? [];
-  return file ? `${file}${what}.` : sentence(told);
+/** Rewrites a problem's detail for the page, whose users know files, but no folders, commands or numbers of images. */
+function pageSentence(detail) {
+  if (/ is asleep( already)?, /.test(detail)) return "It sleeps: wake it up first, or wait.";
+  if (detail.includes(" was not taught anything yet")) return NOTHING_LEARNED;
+  const [, file, reason] = detail.match(/^image \d+ \((.*?)\)((?: is| has|:) .*)$/s) ?? [];
+  return file ? `${file}${reason}.` : sentence(detail);
 }
 
 async function problem(response) {
-  const told = await response.json().catch(() => ({}));
-  const words = told.detail ? inWords(told.detail) : `The service refused this (${response.status} ${response.statusText}).`;
-  return new Problem(words, response.status, Number(response.headers.get("retry-after")) || 0);
+  const body = await response.json().catch(() => ({}));
+  const message = body.detail ? pageSentence(body.detail) : `The service refused this (${response.status} ${response.statusText}).`;
+  return new Problem(message, response.status, Number(response.headers.get("retry-after")) || 0);
 }
 
 function form(images, fields = {}) {
@@ -61,13 +61,13 @@ export const renameClass = (id, label) => request("PATCH", `v1/classes/${id}`, {
 export const mergeClass = (id, into) => request("POST", `v1/classes/${id}/merge`, { into });
 export const forgetClass = (id) => request("DELETE", `v1/classes/${id}`);
 
-export async function predict(image, unsure) {
-  const query = new URLSearchParams({ top: 5, ...unsure });
+export async function predict(image, options) {
+  const query = new URLSearchParams({ top: 5, ...options });
   return (await request("POST", `v1/predict?${query}`, form([image]))).predictions[0];
 }
 
-export const beginSleep = (seconds, policy) => request("POST", "v1/sleep", { seconds, policy });
+export const beginSleep = (seconds, policy) => request("POST", "v1/sleep", seconds === null ? { policy } : { seconds, policy });
 export const wakeUp = () => request("DELETE", "v1/sleep");
 export const useGeneration = (number) => request("POST", `v1/generations/${number}/use`);
 
-export const enter = (token) => request("POST", "v1/session", { token });
+export const beginSession = (token) => request("POST", "v1/session", { token });

@@ -1,50 +1,50 @@
-// The room for questions: a picture or the live webcam, the answer as bars, and a click that corrects it.
+// The section "Ask": a picture or the live webcam, the prediction as bars, and its correction.
 
-import { UNTAUGHT, predict } from "./api.js";
+import { NOTHING_LEARNED, predict } from "./api.js";
 import { showBars } from "./bars.js";
-import { frameSide } from "./booth.js";
-import { grab, leave, look } from "./camera.js";
-import { offer, startCorrection } from "./correction.js";
-import { $, attempt, say, unsay } from "./dom.js";
-import { score } from "./format.js";
-import { droppable, sendable } from "./pictures.js";
-import { state, watch } from "./state.js";
-import { unsure } from "./unsure.js";
+import { frameSide } from "./card_webcam.js";
+import { captureFrame, stopCamera, startCamera } from "./camera.js";
+import { offerLabels, setUpCorrection } from "./correction.js";
+import { $, attempt, showMessage, clearMessage } from "./dom.js";
+import { isolated, score, visible } from "./format.js";
+import { onDrop, toUploadable } from "./image_files.js";
+import { state, subscribe } from "./state.js";
+import { thresholdOptions } from "./threshold.js";
 
-const BETWEEN = 250; // milliseconds between two live questions
+const PREDICT_INTERVAL = 250; // milliseconds between two predictions of the live webcam
 
-let live = false, picture = null, spoken = "";
+let live = false, picture = null, announced = "";
 
 const video = () => $("ask-video");
 
-/** The answer in large letters, and for a screen reader only when it changes. */
+/** Shows a prediction; screen readers are told only when its label changes. */
 function showAnswer(answer) {
   $("answer").hidden = false;
-  $("verdict-label").textContent = answer.known ? answer.label : "unknown";
+  $("verdict-label").textContent = answer.known ? visible(answer.label) : "unknown";
   $("verdict").classList.toggle("doubt", !answer.known);
   const [best] = answer.top;
-  $("verdict-score").textContent = answer.known ? score(answer.score) : `at best ${best.label}, ${score(best.score)}`;
-  if (spoken !== answer.label) $("verdict-spoken").textContent = `Answer: ${answer.label}`;
-  spoken = answer.label;
+  $("verdict-score").textContent = answer.known ? score(answer.score) : `familiarity ${score(answer.familiarity)}; at best ${isolated(best.label)}, ${score(best.score)}`;
+  if (announced !== answer.label) $("verdict-spoken").textContent = `Answer: ${isolated(answer.label)}`;
+  announced = answer.label;
   showBars($("bars"), answer.top, live);
-  offer(answer.top.map(({ label }) => label));
+  offerLabels(answer.top.map(({ label }) => label));
 }
 
-/** Asks about a picture file. */
+/** Predicts the label of a picture file. */
 async function askAbout(file) {
-  const asked = await attempt($("ask-say"), async () => {
-    const answer = await predict(await sendable(file), unsure());
-    say($("ask-say"));
+  const succeeded = await attempt($("ask-message"), async () => {
+    const answer = await predict(await toUploadable(file), thresholdOptions());
+    showMessage($("ask-message"));
     showAnswer(answer);
   });
-  if (!asked) $("answer").hidden = true;
+  if (!succeeded) $("answer").hidden = true;
 }
 
-/** Shows a picture and asks about it. */
-export async function askPicture(file) {
+/** Shows a picture file and predicts its label. */
+export async function askAboutFile(file) {
   await stopLive();
   picture = file;
-  say($("correction-say"));
+  showMessage($("correction-message"));
   const image = $("ask-picture");
   URL.revokeObjectURL(image.src);
   image.src = URL.createObjectURL(file);
@@ -54,12 +54,12 @@ export async function askPicture(file) {
 }
 
 async function startLive() {
-  if (!state.classes?.length) return say($("ask-say"), UNTAUGHT, "bad");
-  say($("ask-say"));
+  if (!state.classes?.length) return showMessage($("ask-message"), NOTHING_LEARNED, "bad");
+  showMessage($("ask-message"));
   $("ask-picture").hidden = $("ask-empty").hidden = true;
   video().hidden = false;
   showLive(true);
-  if (await attempt($("ask-say"), () => look(video()))) loop();
+  if (await attempt($("ask-message"), () => startCamera(video()))) loop();
   else stopLive();
 }
 
@@ -71,9 +71,9 @@ function showLive(on) {
 
 async function loop() {
   while (live) {
-    const rested = new Promise((resolve) => setTimeout(resolve, BETWEEN));
-    if (video().videoWidth && !document.hidden) await askAbout(await grab(video(), frameSide()));
-    await rested;
+    const pause = new Promise((resolve) => setTimeout(resolve, PREDICT_INTERVAL));
+    if (video().videoWidth && !document.hidden) await askAbout(await captureFrame(video(), frameSide()));
+    await pause;
   }
 }
 
@@ -84,31 +84,31 @@ async function stopLive() {
   $("ask-picture").hidden = picture === null;
   $("ask-empty").hidden = picture !== null;
   $("answer").hidden = true;
-  await leave(video());
+  await stopCamera(video());
 }
 
-/** The picture that a correction is about. */
-const inQuestion = () => (live ? grab(video(), frameSide()) : picture);
+/** The picture that a correction is about: the chosen file, or the present frame of the webcam. */
+const currentPicture = () => (live ? captureFrame(video(), frameSide()) : picture);
 
-export function startAsk() {
+export function setUpAsk() {
   $("ask-live").addEventListener("click", () => (live ? stopLive() : startLive()));
   $("ask-pick").addEventListener("click", () => $("ask-file").click());
   $("ask-file").addEventListener("change", () => {
     const [file] = $("ask-file").files;
-    if (file) askPicture(file);
+    if (file) askAboutFile(file);
     $("ask-file").value = "";
   });
-  droppable($("ask"), ([file]) => {
-    if (file) askPicture(file);
-    else say($("ask-say"), "There was no picture in that: use a file, not a link.", "bad");
+  onDrop($("ask"), ([file]) => {
+    if (file) askAboutFile(file);
+    else showMessage($("ask-message"), "There was no picture in that: use a file, not a link.", "bad");
   });
   const askAgain = () => live || (picture && askAbout(picture));
-  startCorrection(inQuestion, askAgain);
-  unsure.onChange(askAgain);
+  setUpCorrection(currentPicture, askAgain);
+  thresholdOptions.onChange(askAgain);
   let generation = null;
-  watch(({ info, classes }) => {
-    if (classes?.length) unsay($("ask-say"), UNTAUGHT);
-    if (generation !== null && info.generation !== generation) askAgain(); // it slept: it may know better now
+  subscribe(({ info, classes }) => {
+    if (classes?.length) clearMessage($("ask-message"), NOTHING_LEARNED);
+    if (generation !== null && info.generation !== generation) askAgain(); // the answer of new weights may differ
     generation = info?.generation ?? null;
   });
 }

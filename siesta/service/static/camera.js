@@ -1,6 +1,6 @@
-// One webcam for the whole page: opened when somebody looks, closed when nobody does any more.
+// The webcam, shared by all <video> elements that show it; it is on while there is at least one.
 
-const WHY = {
+const ERROR_MESSAGES = {
   NotAllowedError: "The browser was not allowed to use the camera: allow it beside the address, then try again.",
   NotFoundError: "No camera was found: use pictures instead.",
   NotReadableError: "The camera is in use by another program: close that one, then try again.",
@@ -9,38 +9,38 @@ const WHY = {
 const viewers = new Set();
 let stream = null;
 
-async function opened() {
+async function openCamera() {
   if (!navigator.mediaDevices) {
     throw new Error("Browsers give a camera only to https and localhost pages: serve with --tls-cert, or use pictures.");
   }
-  const wish = { video: { facingMode: { ideal: "environment" }, width: { ideal: 640 }, height: { ideal: 480 } } };
+  const constraints = { video: { facingMode: { ideal: "environment" }, width: { ideal: 640 }, height: { ideal: 480 } } };
   try {
-    return await navigator.mediaDevices.getUserMedia(wish);
+    return await navigator.mediaDevices.getUserMedia(constraints);
   } catch (error) {
-    throw new Error(WHY[error.name] || `The camera cannot be used (${error.name}): use pictures instead.`);
+    throw new Error(ERROR_MESSAGES[error.name] || `The camera cannot be used (${error.name}): use pictures instead.`);
   }
 }
 
-/** Shows the camera in a <video>; fails with a sentence. */
-export async function look(video) {
+/** Shows the camera in a <video>; throws an error whose message can be shown. */
+export async function startCamera(video) {
   viewers.add(video);
-  const shared = (stream ??= opened());
+  const shared = (stream ??= openCamera());
   try {
-    const seen = await shared;
-    if (!viewers.has(video)) return; // left again while the browser asked
-    video.srcObject = seen;
-    const [track] = seen.getVideoTracks();
+    const opened = await shared;
+    if (!viewers.has(video)) return; // stopped while the browser asked for permission
+    video.srcObject = opened;
+    const [track] = opened.getVideoTracks();
     video.classList.toggle("mirrored", track.getSettings().facingMode !== "environment");
   } catch (error) {
     if (stream === shared) stream = null;
     viewers.delete(video);
     throw error;
   }
-  await video.play().catch(() => {}); // left while it began to play
+  await video.play().catch(() => {}); // stopped before it began to play
 }
 
-/** Takes the camera from a <video>; the last one turns it off. */
-export async function leave(video) {
+/** Removes the camera from a <video>; without any left, the camera is turned off. */
+export async function stopCamera(video) {
   viewers.delete(video);
   video.srcObject = null;
   if (viewers.size || !stream) return;
@@ -49,8 +49,8 @@ export async function leave(video) {
   for (const track of (await last).getTracks()) track.stop();
 }
 
-/** The present frame of a <video> as a JPEG file whose shorter side has `side` pixels at most. */
-export function grab(video, side) {
+/** Returns the present frame of a <video> as a JPEG file whose shorter side has at most `side` pixels. */
+export function captureFrame(video, side) {
   const ratio = Math.min(side / Math.min(video.videoWidth, video.videoHeight), 1);
   const canvas = document.createElement("canvas");
   canvas.width = Math.round(video.videoWidth * ratio);

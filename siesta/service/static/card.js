@@ -1,28 +1,28 @@
-// The card of one class: its name, its pictures, and what can be done with it.
+// Card of one class: its name, thumbnails, webcam and menu.
 
 import { forgetClass, mergeClass, renameClass, thumbnail } from "./api.js";
-import { Booth } from "./booth.js";
+import { CardWebcam } from "./card_webcam.js";
 import { ask } from "./dialog.js";
-import { $, attempt, make, say, tint } from "./dom.js";
-import { count, pictures } from "./format.js";
-import { droppable } from "./pictures.js";
+import { $, attempt, make, showMessage, tint } from "./dom.js";
+import { count, isolated, pictures, visible } from "./format.js";
+import { onDrop } from "./image_files.js";
 import { mayTeach, state } from "./state.js";
-import { teach } from "./teaching.js";
+import { teach } from "./learn_images.js";
 
-const SHOWN = 6; // thumbnails
+const MAX_THUMBNAILS = 6;
 
 export class Card {
-  /** `known` is the class as the service lists it, null for one that nothing was taught yet. */
+  /** `known` is the class as the service lists it, null for a new card without samples. */
   constructor(label, known) {
     this.element = $("class-card").content.firstElementChild.cloneNode(true);
     Object.assign(this, { label, id: null, known: null });
     this.name = this.part(".name");
-    this.name.value = label;
-    this.words = this.part(".say");
-    this.booth = new Booth(this.part(".booth"), this.part(".webcam"), this.words, (frames, before) => this.teach(frames, before));
+    this.showName();
+    this.message = this.part(".message");
+    this.webcam = new CardWebcam(this.part(".card-webcam"), this.part(".webcam"), this.message, (frames, before) => this.teach(frames, before));
     this.listen();
     this.element.classList.add("draft", "fresh");
-    this.showNames();
+    this.updateLabels();
     this.part(".count").textContent = "new";
     if (known) this.show(known);
   }
@@ -38,8 +38,10 @@ export class Card {
       this.teach([...input.files]);
       input.value = "";
     });
-    droppable(this.element, (files, folders) => this.teach([...files, ...folders.flatMap((folder) => folder.files)]));
+    onDrop(this.element, (files, folders) => this.teach([...files, ...folders.flatMap((folder) => folder.files)]));
     this.name.addEventListener("change", () => this.rename());
+    this.name.addEventListener("focus", () => (this.name.value = this.label));
+    this.name.addEventListener("blur", () => this.name.value === this.label && this.showName());
     this.name.addEventListener("keydown", (event) => {
       if (event.key === "Escape") this.name.value = this.label;
       if (event.key === "Enter" || event.key === "Escape") this.name.blur();
@@ -60,39 +62,44 @@ export class Card {
     });
   }
 
-  /** Takes over what the service says of this class. */
+  /** Updates the card with the class as the service lists it. */
   show(known) {
     const before = this.known;
     Object.assign(this, { known, id: known.id, label: known.label });
     this.element.classList.remove("draft");
-    if (document.activeElement !== this.name) this.name.value = known.label;
+    if (document.activeElement !== this.name) this.showName();
     tint(this.part(".dot"), known.id);
     this.part(".count").textContent = count(known.stored);
     this.part(".count").title = `${pictures(known.taught)} taught, ${count(known.stored)} in memory`;
-    this.showNames();
+    this.updateLabels();
     if (String(before?.thumbnails) !== String(known.thumbnails)) this.showThumbnails(known.thumbnails);
     for (const button of this.element.querySelectorAll("button, .more")) button.hidden = !mayTeach();
     this.name.readOnly = !mayTeach();
   }
 
-  /** Says which class a control belongs to, for those who hear the page. */
-  showNames() {
-    this.name.setAttribute("aria-label", `Name of class ${this.label}`);
-    this.part("summary").setAttribute("aria-label", `More for ${this.label}`);
-    this.part(".pick").setAttribute("aria-label", `Add pictures of ${this.label}`);
-    this.part(".webcam").setAttribute("aria-label", `Webcam for ${this.label}`);
+  /** Shows the class's name, with marks for invisible characters until it is edited. */
+  showName() {
+    this.name.value = visible(this.label);
+  }
+
+  /** Puts the class's name into the labels of all controls, for screen readers. */
+  updateLabels() {
+    this.name.setAttribute("aria-label", `Name of class ${isolated(this.label)}`);
+    this.part("summary").setAttribute("aria-label", `More for ${isolated(this.label)}`);
+    this.part(".pick").setAttribute("aria-label", `Add pictures of ${isolated(this.label)}`);
+    this.part(".webcam").setAttribute("aria-label", `Webcam for ${isolated(this.label)}`);
     this.part(".merge").hidden = this.id === null;
     this.part(".forget").textContent = this.id === null ? "Remove" : "Forget…";
   }
 
   showThumbnails(ids) {
-    const shown = ids.slice(0, SHOWN), list = this.part(".thumbs");
+    const shown = ids.slice(0, MAX_THUMBNAILS), list = this.part(".thumbs");
     const old = new Map([...list.children].map((item) => [item.dataset.id, item]));
     list.replaceChildren(...shown.map((id) => old.get(String(id)) ?? this.makeThumbnail(id)));
   }
 
   makeThumbnail(id) {
-    const image = make("img", { src: thumbnail(id), alt: `A picture of ${this.label}`, loading: "lazy" });
+    const image = make("img", { src: thumbnail(id), alt: `A picture of ${isolated(this.label)}`, loading: "lazy" });
     const item = make("li", {}, image);
     item.dataset.id = id;
     image.addEventListener("error", () => item.remove());
@@ -100,20 +107,20 @@ export class Card {
   }
 
   /**
-   * Teaches pictures, and says here what became of them. Frames of a webcam come in parts: `before` is how many were
-   * taught already. Returns how many of these were.
+   * Learns pictures and shows the result on the card. Frames of the webcam come in parts, of which `before` counts
+   * those that were learned already. Returns how many of `images` were learned.
    */
   async teach(images, before = null) {
-    if (!images.length) return say(this.words, "There was no picture in that: use files, not links.", "bad");
-    const { label } = this, many = images.length;
-    const progress = (through) => many > 1 && before === null && say(this.words, `${through} of ${many}`);
+    if (!images.length) return showMessage(this.message, "There was no picture in that: use files, not links.", "bad");
+    const { label } = this, total = images.length;
+    const progress = (done) => total > 1 && before === null && showMessage(this.message, `${done} of ${total}`);
     let learned = 0;
     progress(0);
-    await attempt(this.words, async () => {
+    await attempt(this.message, async () => {
       const { taught, refused } = await teach(images, label, progress);
       learned = taught;
-      if (refused.length) say(this.words, [`${taught} of ${many} taught; not these:`, ...refused], "bad");
-      else say(this.words, `${pictures(before + taught)} taught.`, "good");
+      if (refused.length) showMessage(this.message, [`${taught} of ${total} taught; not these:`, ...refused], "bad");
+      else showMessage(this.message, `${pictures(before + taught)} taught.`, "good");
     });
     return learned;
   }
@@ -121,40 +128,40 @@ export class Card {
   async rename() {
     const label = this.name.value.trim().normalize("NFC"), old = this.label;
     if (!label || label === old) {
-      this.name.value = old;
-      return say(this.words); // what was said of another name
+      this.showName();
+      return showMessage(this.message); // the message was about another name
     }
-    if (this.id === null) return this.call(label);
-    if (await attempt(this.words, () => renameClass(this.id, label))) say(this.words, `Renamed from ${old}.`, "good");
-    else this.name.value = old;
+    if (this.id === null) return this.setLabel(label);
+    if (await attempt(this.message, () => renameClass(this.id, label))) showMessage(this.message, `Renamed from ${isolated(old)}.`, "good");
+    else this.showName();
   }
 
-  /** Gives a name to a card that nothing was taught yet. */
-  call(label) {
+  /** Names a card that has no samples yet. */
+  setLabel(label) {
     Object.assign(this, { label, placeholder: false });
-    this.name.value = label;
-    this.showNames();
+    this.showName();
+    this.updateLabels();
   }
 
   async merge() {
-    const others = state.classes.filter(({ id }) => id !== this.id).map(({ id, label }) => [id, label]);
-    if (!others.length) return say(this.words, "There is no other class to merge it into.", "bad");
-    const words = `All pictures of ${this.label} become pictures of the other class. This cannot be undone.`;
-    const into = await ask({ title: `Merge ${this.label}`, words, yes: "Merge", choices: others });
-    if (into !== null) await attempt(this.words, () => mergeClass(this.id, Number(into)));
+    const others = state.classes.filter(({ id }) => id !== this.id).map(({ id, label }) => [id, visible(label)]);
+    if (!others.length) return showMessage(this.message, "There is no other class to merge it into.", "bad");
+    const text = `All pictures of ${isolated(this.label)} become pictures of the other class. This cannot be undone.`;
+    const into = await ask({ title: `Merge ${isolated(this.label)}`, text, yes: "Merge", choices: others });
+    if (into !== null) await attempt(this.message, () => mergeClass(this.id, Number(into)));
   }
 
   async forget() {
     if (this.id === null) return this.element.dispatchEvent(new CustomEvent("drop-draft", { bubbles: true, detail: this }));
     const { stored } = this.known;
-    const words = `Its ${pictures(stored)} ${stored === 1 ? "leaves" : "leave"} the memory and every kept generation. This cannot be undone.`;
-    if (await ask({ title: `Forget ${this.label}?`, words, yes: "Forget" })) {
-      await attempt(this.words, () => forgetClass(this.id));
+    const text = `Its ${pictures(stored)} ${stored === 1 ? "leaves" : "leave"} the memory and every kept generation. This cannot be undone.`;
+    if (await ask({ title: `Forget ${isolated(this.label)}?`, text, yes: "Forget" })) {
+      await attempt(this.message, () => forgetClass(this.id));
     }
   }
 
   close() {
-    this.booth.close();
+    this.webcam.close();
     this.element.remove();
   }
 }

@@ -1,17 +1,17 @@
-// Asks before something is done that cannot be undone.
+// Dialog that asks for confirmation before something that cannot be undone.
 
 import { $, make } from "./dom.js";
 
 /**
- * Shows a question; resolves to null if it is left, to the chosen value if there are choices, else to true.
- * `choices` are pairs of value and text.
+ * Shows a question; resolves to null if it is cancelled, to the chosen value if there are choices, otherwise to true.
+ * `choices` are pairs of value and name.
  */
-export function ask({ title, words, yes, choices = [] }) {
+export function ask({ title, text, yes, choices = [] }) {
   $("dialog-title").textContent = title;
-  $("dialog-words").textContent = words;
+  $("dialog-text").textContent = text;
   $("dialog-yes").textContent = yes;
   $("dialog-choice").hidden = !choices.length;
-  $("dialog-select").replaceChildren(...choices.map(([value, text]) => make("option", { value }, text)));
+  $("dialog-select").replaceChildren(...choices.map(([value, name]) => make("option", { value }, name)));
   const dialog = $("dialog");
   dialog.returnValue = "";
   dialog.showModal();

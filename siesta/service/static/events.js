@@ -1,13 +1,13 @@
-// Keeps the state up to date from the event stream, through interruptions and sleeping tabs.
+// Keeps the state up to date by the event stream, across interruptions and hidden tabs.
 
-import { GONE, readClasses, readGenerations, readInfo } from "./api.js";
+import { NO_CONNECTION, readClasses, readGenerations, readInfo } from "./api.js";
 import { change } from "./state.js";
 
-const AGAIN = 2000; // milliseconds until a lost service is looked for
+const RECONNECT_DELAY = 2000; // milliseconds
 
 let source = null, retry = 0, reading = null, stale = false;
 
-/** Reads everything that `changed` stands for; calls during a reading lead to one more. */
+/** Reads everything that an event `changed` stands for; calls while it is being read lead to one more reading. */
 export function refresh() {
   stale = true;
   reading ??= read().finally(() => (reading = null));
@@ -17,7 +17,7 @@ export function refresh() {
 async function read() {
   while (stale) {
     stale = false;
-    const info = await readInfo(); // alone: a token that is not valid any more is to be refused once
+    const info = await readInfo(); // alone, so that an invalid token is refused once only
     const [classes, generations] = await Promise.all([readClasses(), readGenerations()]);
     change({ info, classes, generations });
   }
@@ -26,14 +26,14 @@ async function read() {
 function lost(problem) {
   disconnect();
   if (problem.status === 401) return change({ connection: "locked" });
-  change({ connection: "lost", trouble: problem.status ? problem.message : GONE });
-  retry = setTimeout(connect, AGAIN);
+  change({ connection: "lost", trouble: problem.status ? problem.message : NO_CONNECTION });
+  retry = setTimeout(connect, RECONNECT_DELAY);
 }
 
-/** It answers, but lets nobody listen just now. */
-function unheard() {
+/** The service answers, but refuses event streams at present. */
+function streamRefused() {
   change({ connection: "open" });
-  retry = setTimeout(connect, AGAIN);
+  retry = setTimeout(connect, RECONNECT_DELAY);
 }
 
 function disconnect() {
@@ -42,7 +42,7 @@ function disconnect() {
   source = null;
 }
 
-/** Reads, then listens; also after the token was given. */
+/** Reads the state, then opens the event stream. */
 export async function connect() {
   disconnect();
   try {
@@ -60,11 +60,11 @@ function listen() {
   source.addEventListener("sleep", (event) => change({ sleep: JSON.parse(event.data), connection: "open" }));
   source.addEventListener("error", () => {
     disconnect();
-    refresh().then(unheard, lost);
+    refresh().then(streamRefused, lost);
   });
 }
 
-/** A tab that nobody looks at keeps no connection open: browsers allow few of them. */
+/** Closes the event stream of hidden tabs, because browsers allow few connections. */
 export function followVisibility() {
   document.addEventListener("visibilitychange", () => (document.hidden ? disconnect() : connect()));
 }

@@ -1,72 +1,72 @@
-// Puts the page together.
+// Start of the page: sets up all sections and connects to the service.
 
-import { GONE } from "./api.js";
-import { startAsk, askPicture } from "./ask.js";
-import { $, unsay } from "./dom.js";
-import { startEntry } from "./entry.js";
+import { NO_CONNECTION } from "./api.js";
+import { setUpAsk, askAboutFile } from "./ask.js";
+import { $, clearMessage } from "./dom.js";
+import { setUpTokenForm } from "./token_form.js";
 import { connect, followVisibility } from "./events.js";
-import { startMemory } from "./memory.js";
-import { startMorning } from "./morning.js";
-import { ignoreStrayDrops, onPaste } from "./pictures.js";
-import { startSleep } from "./sleep.js";
-import { watch } from "./state.js";
-import { cardAround, startTeach } from "./teach.js";
-import { startTheme } from "./theme.js";
-import { startUnsure } from "./unsure.js";
+import { setUpMemory } from "./memory.js";
+import { setUpLastSleep } from "./last_sleep.js";
+import { ignoreStrayDrops, onPaste } from "./image_files.js";
+import { setUpSleep } from "./sleep.js";
+import { subscribe } from "./state.js";
+import { cardContaining, setUpClassList } from "./class_list.js";
+import { setUpTheme } from "./theme.js";
+import { setUpThreshold } from "./threshold.js";
 
 function showHeader({ connection, info, sleep, trouble }) {
-  const now = connection !== "open" ? connection : sleep.running ? "asleep" : "awake";
-  const words = { connecting: "Connecting", lost: "Not connected", locked: "Locked", asleep: "Asleep", awake: "Awake" };
-  if ($("connection").dataset.state !== now) $("connection").textContent = words[now];
-  $("connection").dataset.state = now;
+  const status = connection !== "open" ? connection : sleep.running ? "asleep" : "awake";
+  const names = { connecting: "Connecting", lost: "Not connected", locked: "Locked", asleep: "Asleep", awake: "Awake" };
+  if ($("connection").dataset.state !== status) $("connection").textContent = names[status];
+  $("connection").dataset.state = status;
   $("offline").hidden = connection !== "lost";
-  $("offline").textContent = connection === "lost" ? `${trouble} Looking for it again every few seconds.` : "";
+  $("offline").textContent = connection === "lost" ? `${trouble} Trying again every few seconds.` : "";
   const name = info?.name.replace(/\.siesta$/, "") ?? "";
   $("learner").textContent = name;
   document.title = name ? `${name}: siesta` : "siesta";
 }
 
-/** What failed because the service was gone can be tried again when it is back. */
-function forgetTrouble() {
+/** Removes messages about a lost connection when it is back. */
+function clearConnectionErrors() {
   let before = "";
-  watch(({ connection }) => {
-    if (connection === "open" && before !== "open") for (const place of document.querySelectorAll(".say")) unsay(place, GONE);
+  subscribe(({ connection }) => {
+    if (connection === "open" && before !== "open") for (const element of document.querySelectorAll(".message")) clearMessage(element, NO_CONNECTION);
     before = connection;
   });
 }
 
-/** Marks the room that is looked at in the bar below, on small screens. */
-function followRooms() {
-  const links = [...document.querySelectorAll(".tabs a")], rooms = [...document.querySelectorAll(".room")];
+/** Marks the visible section in the navigation bar of small screens. */
+function markVisibleSection() {
+  const links = [...document.querySelectorAll(".tabs a")], sections = [...document.querySelectorAll(".section")];
   const mark = () => {
-    const above = rooms.filter((room) => room.getBoundingClientRect().top < innerHeight / 3);
+    const above = sections.filter((section) => section.getBoundingClientRect().top < innerHeight / 3);
     const atEnd = innerHeight + scrollY > document.documentElement.scrollHeight - 4;
-    const now = scrollY < 4 ? rooms[0] : atEnd ? rooms.at(-1) : above.at(-1) ?? rooms[0];
+    const visible = scrollY < 4 ? sections[0] : atEnd ? sections.at(-1) : above.at(-1) ?? sections[0];
     for (const link of links) {
-      if (link.hash === `#${now.id}`) link.setAttribute("aria-current", "true");
+      if (link.hash === `#${visible.id}`) link.setAttribute("aria-current", "true");
       else link.removeAttribute("aria-current");
     }
   };
   document.addEventListener("scroll", () => requestAnimationFrame(mark), { passive: true });
-  new ResizeObserver(mark).observe(document.querySelector("main")); // rooms grow when the learner is known
+  new ResizeObserver(mark).observe(document.querySelector("main")); // sections grow when the learner is known
 }
 
-startTheme();
-startTeach();
-startUnsure();
-startAsk();
-startSleep();
-startMorning();
-startMemory();
-watch(showHeader);
-forgetTrouble();
+setUpTheme();
+setUpClassList();
+setUpThreshold();
+setUpAsk();
+setUpSleep();
+setUpLastSleep();
+setUpMemory();
+subscribe(showHeader);
+clearConnectionErrors();
 ignoreStrayDrops();
-onPaste((files, place) => {
-  const card = cardAround(place);
+onPaste((files, element) => {
+  const card = cardContaining(element);
   if (card) card.teach(files);
-  else askPicture(files[0]);
+  else askAboutFile(files[0]);
 });
-followRooms();
+markVisibleSection();
 followVisibility();
-await startEntry();
+await setUpTokenForm();
 connect();

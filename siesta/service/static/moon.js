@@ -1,19 +1,19 @@
-// The moon that fills: a lunar phase for a fraction.
+// Progress of a sleep, drawn as a lunar phase.
 
 import { shape } from "./plot.js";
 
-const CENTRE = 100, RADIUS = 74, CRESCENT = 0.04; // of the disc, lit at the least
+const CENTRE = 100, RADIUS = 74, MIN_LIT = 0.04; // share of the disc that is always lit
 const CRATERS = [[78, 72, 13], [120, 96, 9], [92, 128, 16], [132, 132, 6], [118, 60, 6], [66, 104, 6]];
 
-/** Outline of the lit part, growing from the right edge to the whole disc. */
-function litPath(fraction) {
+/** Returns the outline of the lit part, which grows from the right edge to the whole disc. */
+function litOutline(fraction) {
   const top = CENTRE - RADIUS, bottom = CENTRE + RADIUS;
   const inner = Math.abs(1 - 2 * fraction) * RADIUS;
   const sweep = fraction < 0.5 ? 0 : 1;
   return `M${CENTRE} ${top}A${RADIUS} ${RADIUS} 0 0 1 ${CENTRE} ${bottom}A${inner} ${RADIUS} 0 0 ${sweep} ${CENTRE} ${top}Z`;
 }
 
-/** Draws the moon into an <svg role=progressbar>; returns a function that fills it. */
+/** Draws the moon into an <svg role=progressbar>; returns a function that sets its fraction and description. */
 export function makeMoon(svg) {
   const lit = shape("path", { class: "lit" });
   svg.replaceChildren(
@@ -24,10 +24,10 @@ export function makeMoon(svg) {
     lit,
     ...CRATERS.map(([cx, cy, r]) => shape("circle", { class: "crater", cx, cy, r })),
   );
-  return (fraction, words) => {
+  return (fraction, description) => {
     const share = Math.min(Math.max(fraction, 0), 1);
-    lit.setAttribute("d", litPath(Math.max(share, CRESCENT)));
+    lit.setAttribute("d", litOutline(Math.max(share, MIN_LIT)));
     svg.setAttribute("aria-valuenow", Math.round(100 * share));
-    svg.setAttribute("aria-valuetext", words);
+    svg.setAttribute("aria-valuetext", description);
   };
 }

@@ -1,4 +1,4 @@
-// A line plot drawn by hand as SVG: a grid, one curve, points with a text for whoever hovers.
+// Line plot as SVG: a grid, one curve, and points with a text that is shown on hover.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -11,7 +11,7 @@ export function shape(tag, attributes, ...children) {
 
 /**
  * Draws into an <svg>.
- * `points` are {x, y, words, hollow, label} with x and y from 0 to 1; `ticks` {y, words}; `names` {x, words} go below.
+ * `points` are {x, y, text, hollow, label} with x and y from 0 to 1, `ticks` {y, text}, and `names` {x, text} are below.
  */
 export function plot(svg, { points, ticks = [], names = [], width = 360, height = 150, dots = true }) {
   const left = ticks.length ? 44 : 4, right = width - 24, top = 14, bottom = height - (names.length ? 24 : 6);
@@ -21,11 +21,11 @@ export function plot(svg, { points, ticks = [], names = [], width = 360, height 
   for (const tick of ticks) {
     const [, y] = at(tick);
     svg.append(shape("line", { class: "grid", x1: left, x2: right, y1: y, y2: y }));
-    svg.append(shape("text", { x: left - 8, y: y + 4, "text-anchor": "end" }, tick.words));
+    svg.append(shape("text", { x: left - 8, y: y + 4, "text-anchor": "end" }, tick.text));
   }
   for (const name of names) {
     const [x] = at(name);
-    svg.append(shape("text", { x, y: height - 4, "text-anchor": "middle" }, name.words));
+    svg.append(shape("text", { x, y: height - 4, "text-anchor": "middle" }, name.text));
   }
   svg.append(shape("polyline", { class: "curve", points: points.map((point) => at(point).join(",")).join(" ") }));
   if (dots) for (const point of points) svg.append(...dot(point, at(point), top));
@@ -33,7 +33,7 @@ export function plot(svg, { points, ticks = [], names = [], width = 360, height 
 
 function dot(point, [x, y], top) {
   const circle = shape("circle", { class: point.hollow ? "point hollow" : "point", cx: x, cy: y, r: point.hollow ? 4 : 5 });
-  circle.append(shape("title", {}, point.words));
+  circle.append(shape("title", {}, point.text));
   if (!point.label) return [circle];
   const above = y - 12 < top ? y + 20 : y - 12;
   return [circle, shape("text", { class: "value", x, y: above, "text-anchor": "middle" }, point.label)];

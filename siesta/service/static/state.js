@@ -1,4 +1,4 @@
-// What the page knows of the learner; whoever shows some of it hears of every change.
+// State of the page, with listeners that are called after every change.
 
 export const state = {
   connection: "connecting", // "open", "lost" or "locked"
@@ -9,21 +9,21 @@ export const state = {
 };
 
 const listeners = new Set();
-let announced = false;
+let scheduled = false;
 
 /** Calls `listener` at once, and after every change. */
-export function watch(listener) {
+export function subscribe(listener) {
   listeners.add(listener);
   listener(state);
 }
 
-/** Takes over new parts; listeners are told once for all changes made together. */
+/** Updates parts of the state; listeners are called once for all changes of one turn. */
 export function change(parts) {
   Object.assign(state, parts);
-  if (announced) return;
-  announced = true;
+  if (scheduled) return;
+  scheduled = true;
   queueMicrotask(() => {
-    announced = false;
+    scheduled = false;
     for (const listener of listeners) listener(state);
   });
 }

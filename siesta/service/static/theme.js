@@ -1,12 +1,12 @@
-// Light, dark or as the system has it, remembered by this browser.
+// Theme of the page: light, dark or the system's, stored in this browser.
 
 import { $ } from "./dom.js";
 
 const THEMES = ["auto", "light", "dark"];
 
-const kept = {
+const stored = {
   get: () => { try { return localStorage.getItem("siesta-theme"); } catch { return null; } },
-  set: (theme) => { try { localStorage.setItem("siesta-theme", theme); } catch { /* for this visit only */ } },
+  set: (theme) => { try { localStorage.setItem("siesta-theme", theme); } catch { /* storage is disabled: the theme lasts for this visit */ } },
 };
 
 function show(theme) {
@@ -15,12 +15,12 @@ function show(theme) {
   $("theme").ariaLabel = $("theme").title = `Theme: ${theme}`;
 }
 
-export function startTheme() {
-  let theme = THEMES.includes(kept.get()) ? kept.get() : "auto";
+export function setUpTheme() {
+  let theme = THEMES.includes(stored.get()) ? stored.get() : "auto";
   show(theme);
   $("theme").addEventListener("click", () => {
     theme = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length];
-    kept.set(theme);
+    stored.set(theme);
     show(theme);
   });
 }

@@ -1,4 +1,4 @@
-"""Classes one after the other."""
+"""Class-incremental order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.data.streams import classes_in, dataset_of
 
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=9), st.integers(1, 10), st.data())
-def test_steps_have_the_classes_that_are_due(sizes: list[int], per_step: int, data: st.DataObject) -> None:
+def test_steps_have_consecutive_classes_after_the_base(sizes: list[int], per_step: int, data: st.DataObject) -> None:
     base = data.draw(st.integers(0, len(sizes)))
     stream = class_incremental(dataset_of(sizes), 3, classes_per_step=per_step, base_classes=base)
     numbers = list(range(len(sizes)))
@@ -40,7 +40,7 @@ def test_a_step_can_be_shuffled_as_a_whole() -> None:
         assert set(step) == own and len(list(groupby(step))) > 4
 
 
-def test_classes_can_come_in_the_seed_s_order() -> None:
+def test_the_seed_can_decide_the_order_of_classes() -> None:
     orders = set()
     for seed in range(5):
         stream = class_incremental(dataset_of([2] * 10), seed, classes_per_step=4, base_classes=2, shuffle_classes=True)
@@ -51,6 +51,6 @@ def test_classes_can_come_in_the_seed_s_order() -> None:
 
 
 @pytest.mark.parametrize(("per_step", "base"), [(0, 0), (-1, 0), (1, -1), (1, 4)])
-def test_impossible_numbers_get_a_sentence(per_step: int, base: int) -> None:
-    with pytest.raises(BadInput, match=r"classes_per_step is 1 or more|base_classes is 0 to 3"):
+def test_impossible_numbers_are_refused(per_step: int, base: int) -> None:
+    with pytest.raises(BadInput, match=r"classes_per_step must be 1 or more|base_classes must be in 0\.\.3"):
         class_incremental(dataset_of([2, 2, 2]), 0, classes_per_step=per_step, base_classes=base)

@@ -1,3 +1,5 @@
+"""Tables against values computed from the files."""
+
 from __future__ import annotations
 
 import re
@@ -9,14 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from siesta.experiment.report.document import Table
-from siesta.experiment.report.groups import Comparison, compared
+from siesta.experiment.report.document import ReportTable
+from siesta.experiment.report.groups import DatasetComparison, group_by_dataset
 from siesta.experiment.report.tables import (
     bytes_table,
     costs_table,
     gains_table,
     main_table,
-    sides_table,
+    old_new_table,
     steps_table,
 )
 from siesta.experiment.results import read_results
@@ -24,8 +26,8 @@ from tests.experiment.written_runs import write_run
 
 
 @pytest.fixture
-def comparison(out: Path) -> Comparison:
-    (comparison,) = compared(read_results([out]).runs)
+def comparison(out: Path) -> DatasetComparison:
+    (comparison,) = group_by_dataset(read_results([out]).runs)
     return comparison
 
 
@@ -41,7 +43,7 @@ def right(arrays: dict[str, Any], k: int, among: Any = None) -> float:
     return 100 * sum(hits) / len(hits)
 
 
-def cell(table: Table, row: str, column: str) -> str:
+def cell(table: ReportTable, row: str, column: str) -> str:
     (found,) = [line for line in table.rows if line[0].text == row]
     return found[list(table.columns).index(column)].text
 
@@ -50,7 +52,7 @@ def pm(values: list[float], sign: str = "") -> str:
     return f"{mean(values):{sign}.2f}" + (f"±{stdev(values):.2f}" if len(values) > 1 else "")
 
 
-def test_the_papers_columns_from_the_files_alone(out: Path, comparison: Comparison) -> None:
+def test_the_papers_columns_against_the_files(out: Path, comparison: DatasetComparison) -> None:
     table = main_table("class_incremental", comparison.orders["class_incremental"])
     for k in (1, 5):
         runs = [
@@ -66,20 +68,20 @@ def test_the_papers_columns_from_the_files_alone(out: Path, comparison: Comparis
     assert cell(table, "siesta", "GFLOPS") == f"{mean(rates):.1f}"
     assert cell(table, "siesta", "seeds") == "2"
     assert (cell(table, "offline", "mu top-1"), cell(table, "offline", "seeds")) == ("-", "1")
-    assert table.title == "class_incremental: 6 classes, 60 test pictures"
+    assert table.title == "class_incremental: 6 classes, 60 test images"
 
 
-def test_the_best_is_marked_and_offline_is_no_rival(comparison: Comparison) -> None:
+def test_the_best_continual_learner_is_marked(comparison: DatasetComparison) -> None:
     table = main_table("iid", comparison.orders["iid"])
     place = list(table.columns).index("alpha top-1")
     assert [row[0].text for row in table.rows if row[place].best] == ["siesta"]
 
 
-def test_the_papers_values_stand_beside(tmp_path: Path) -> None:
+def test_the_papers_values_are_shown_below_ours(tmp_path: Path) -> None:
     for order in ("class_incremental", "iid"):
         write_run(tmp_path / "toy", "remind", order)
         write_run(tmp_path / "toy", "slda", order)
-    (comparison,) = compared(read_results([tmp_path]).runs)
+    (comparison,) = group_by_dataset(read_results([tmp_path]).runs)
     table = main_table("class_incremental", comparison.orders["class_incremental"])
     remind, slda = table.rows
     papers = dict(zip(table.columns, [some.paper for some in remind], strict=True))
@@ -102,7 +104,7 @@ def test_the_papers_values_stand_beside(tmp_path: Path) -> None:
     assert {some.paper for row in iid.rows for some in row} == {None}
 
 
-def test_steps(out: Path, comparison: Comparison) -> None:
+def test_steps(out: Path, comparison: DatasetComparison) -> None:
     table = steps_table("class_incremental", comparison.orders["class_incremental"], 1)
     assert list(table.columns) == ["method", "2 classes", "4 classes", "6 classes"]
     values = [right(stored(out, f"slda-class_incremental-{seed}", "01-after"), 1) for seed in (0, 1)]
@@ -113,7 +115,7 @@ def test_steps(out: Path, comparison: Comparison) -> None:
     assert steps_table("iid", comparison.orders["iid"], 5).columns[1:] == ["step 1", "step 2", "step 3"]
 
 
-def test_gains_are_over_all_sleeps(out: Path, comparison: Comparison) -> None:
+def test_gains_are_over_all_sleeps(out: Path, comparison: DatasetComparison) -> None:
     table = gains_table(comparison)
     assert table is not None
     assert [row[0].text for row in table.rows] == ["siesta, class_incremental", "siesta, iid"]
@@ -128,8 +130,8 @@ def test_gains_are_over_all_sleeps(out: Path, comparison: Comparison) -> None:
     assert cell(table, "siesta, iid", "last before top-1") == pm(last)
 
 
-def test_old_new_and_forgetting(out: Path, comparison: Comparison) -> None:
-    table = sides_table(comparison)
+def test_old_new_and_forgetting(out: Path, comparison: DatasetComparison) -> None:
+    table = old_new_table(comparison)
     assert table is not None
     row = "remind, class_incremental"
     ends = [stored(out, f"remind-class_incremental-{seed}", "02-after") for seed in (0, 1)]
@@ -148,7 +150,7 @@ def test_old_new_and_forgetting(out: Path, comparison: Comparison) -> None:
     assert not any("offline" in line[0].text for line in table.rows)
 
 
-def test_costs(comparison: Comparison) -> None:
+def test_costs(comparison: DatasetComparison) -> None:
     table = costs_table(comparison)
     assert cell(table, "siesta, iid", "wake, time") == "2 s ± 0.7 s"
     assert cell(table, "siesta, iid", "sleep, FLOPs") == "8.00 G"
@@ -157,15 +159,15 @@ def test_costs(comparison: Comparison) -> None:
     assert cell(table, "slda, iid", "codes") == "3.00 kB"
 
 
-def test_there_is_nothing_on_sleep_where_nobody_sleeps(tmp_path: Path) -> None:
+def test_methods_without_sleep_have_no_table_of_gains(tmp_path: Path) -> None:
     write_run(tmp_path / "toy", "offline")
-    (comparison,) = compared(read_results([tmp_path]).runs)
+    (comparison,) = group_by_dataset(read_results([tmp_path]).runs)
     assert gains_table(comparison) is None
-    assert sides_table(comparison) is None
+    assert old_new_table(comparison) is None
 
 
-def test_rows_are_as_wide_as_their_heads(comparison: Comparison) -> None:
-    tables = [costs_table(comparison), bytes_table(comparison), gains_table(comparison), sides_table(comparison)]
+def test_every_row_has_a_cell_for_each_column(comparison: DatasetComparison) -> None:
+    tables = [costs_table(comparison), bytes_table(comparison), gains_table(comparison), old_new_table(comparison)]
     for order, groups in comparison.orders.items():
         tables += [main_table(order, groups), steps_table(order, groups, 1)]
     for table in tables:

@@ -1,3 +1,5 @@
+"""Reports on disk, and their reproducibility."""
+
 from __future__ import annotations
 
 import os
@@ -16,7 +18,7 @@ def everything(folder: Path) -> dict[str, bytes]:
     return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
-def test_what_is_asked_for_is_written(tmp_path: Path) -> None:
+def test_the_requested_files_are_written(tmp_path: Path) -> None:
     write_run(tmp_path / "toy")
     results = read_results([tmp_path / "toy"])
     assert write_report(results) == []
@@ -44,7 +46,7 @@ def test_archive_and_another_process_give_the_same_bytes(tmp_path: Path) -> None
     assert everything(here) == everything(there)
 
 
-def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     write_run(tmp_path / "toy")
     (tmp_path / "file").write_text("")
     with pytest.raises(BadInput, match="cannot be written"):

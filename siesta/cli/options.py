@@ -1,0 +1,76 @@
+"""Arguments and options that several commands share, as annotated types, and options of parts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from siesta.codecs import explain_codecs
+
+__all__ = [
+    "BackboneOption",
+    "CodecOption",
+    "CodecOptions",
+    "CutOption",
+    "HeadOption",
+    "ImageSizeOption",
+    "JsonOption",
+    "MemoryOption",
+    "PathArgument",
+    "SeedOption",
+    "SpaceOption",
+    "WeightsOption",
+    "parse_part_option",
+    "parse_part_options",
+]
+
+PathArgument = Annotated[Path, typer.Argument(help="The learner's folder.")]
+BackboneOption = Annotated[str, typer.Option(help="Network to use.")]
+CutOption = Annotated[int | None, typer.Option(help="Number of layers below the cut; default: the backbone's own.")]
+WeightsOption = Annotated[
+    str,
+    typer.Option(help="A file of weights, 'published' (those of efficientnet_lite0, 1 and 2), or 'random'."),
+]
+MemoryOption = Annotated[str, typer.Option(help="Memory for samples, such as 64MB, 1GiB or '500 samples'.")]
+ImageSizeOption = Annotated[
+    int | None,
+    typer.Option(help="Images are resized to this many pixels on each side; default: the backbone's own, 224 to 260."),
+]
+SpaceOption = Annotated[
+    str,
+    typer.Option(help="Feature space of the class means: centred, plain (the paper's), linear or linear_centred."),
+]
+CodecOption = Annotated[str, typer.Option(help=f"How samples are stored. {explain_codecs()}.")]
+HeadOption = Annotated[
+    str,
+    typer.Option(
+        help="The head that predicts: discriminant (linear, over statistics of the samples), or cosine (the paper's)."
+    ),
+]
+SeedOption = Annotated[int, typer.Option(help="Seed of all random numbers of the learner.")]
+CodecOptions = Annotated[
+    list[str] | None,
+    typer.Option("--codec-option", help="An option of the codec, like codebooks=32; may be given several times."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def parse_part_option(text: str) -> tuple[str, Any]:
+    """Return the name and the value of `name=value`, the value as JSON where it is."""
+    from siesta.errors import BadInput
+
+    name, sign, value = text.partition("=")
+    if not (name and sign):
+        raise BadInput(f"'{text}' is not of the form name=value: write it like prototypes=300")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+def parse_part_options(texts: list[str] | None) -> dict[str, Any]:
+    """Return the options that are given as `name=value`, by name."""
+    return dict(parse_part_option(text) for text in texts or ())

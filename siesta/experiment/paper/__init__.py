@@ -1,0 +1,1 @@
+"""The paper's experiments: configs, published tables, formulas, and the comparison of our results with them."""

@@ -1,0 +1,80 @@
+"""Routes that learn and predict images."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from fastapi import APIRouter, File, Form, Query, UploadFile
+
+from siesta.errors import BadInput
+from siesta.service.deps import COMMON_PROBLEMS, Context, problems
+from siesta.service.endpoints import ASK, TEACH
+from siesta.service.multipart import ImageRoute
+from siesta.service.schemas import LabelScore, LearnResponse, PredictionResponse, PredictResponse
+from siesta.service.worker import LabelledImage, PredictOptions
+from siesta.store import clean_label
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/v1", responses=COMMON_PROBLEMS, route_class=ImageRoute)
+
+# Generators of clients take `format` for a file; the framework's schema for it has the media type only.
+_FILE = {"type": "string", "format": "binary", "contentMediaType": "application/octet-stream"}
+Images = Annotated[
+    list[UploadFile], File(min_length=1, description="JPEG, PNG, WebP or GIF.", json_schema_extra={"items": _FILE})
+]
+Labels = Annotated[list[str], Form(min_length=1, description="One label for all images, or one for each.")]
+
+
+@router.post("/learn", tags=["teach"], dependencies=[TEACH], responses=problems(413, 422))
+async def learn(context: Context, image: Images, label: Labels) -> LearnResponse:
+    """Learn labelled images; the response is sent when their samples are durable."""
+    labels = _one_for_each(label, len(image))
+    images = await context.uploads.decode(image)
+    thumbnails: Sequence[bytes | None] = [None] * len(images)
+    if context.options.thumbnails:
+        thumbnails = await context.uploads.make_thumbnails(images)
+    result = await context.worker.learn(
+        [LabelledImage(*parts) for parts in zip(images, labels, thumbnails, strict=True)]
+    )
+    return LearnResponse.model_validate(result)
+
+
+def _one_for_each(labels: Sequence[str], count: int) -> list[str]:
+    """Return as many labels as there are images."""
+    clean = [clean_label(label) for label in labels]
+    if len(clean) not in (1, count):
+        raise BadInput(f"give one label for all images, or one for each: {count} images, {len(clean)} labels")
+    return clean * count if len(clean) == 1 else clean
+
+
+@router.post("/predict", tags=["ask"], dependencies=[ASK], responses=problems(409, 413, 422))
+async def predict(
+    context: Context,
+    image: Images,
+    top: Annotated[int, Query(ge=1, le=100, description="Number of labels for each image.")] = 5,
+    threshold: Annotated[
+        float | None, Query(ge=0, le=1, description="Familiarity below which the label is `unknown`.")
+    ] = None,
+    error_rate: Annotated[
+        float | None,
+        Query(gt=0, lt=1, description="Largest share of wrong labels among those given, with 95 % confidence."),
+    ] = None,
+) -> PredictResponse:
+    """Predict the labels of images; possible during a sleep, too."""
+    if threshold is not None and error_rate is not None:
+        raise BadInput("give a threshold or an error rate, not both")
+    images = await context.uploads.decode(image)
+    result = await context.worker.predict(images, PredictOptions(top, threshold, error_rate))
+    predictions = [
+        PredictionResponse(
+            label=prediction.label,
+            score=prediction.score,
+            known=prediction.known,
+            familiarity=prediction.familiarity,
+            top=[LabelScore(label=label, score=score) for label, score in prediction.top],
+        )
+        for prediction in result.predictions
+    ]
+    return PredictResponse(predictions=predictions, generation=result.generation)

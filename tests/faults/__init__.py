@@ -1,0 +1,1 @@
+"""Tools that show what a crash, a disk that fails or damage does to a learner; `python -m tests.faults` runs them."""

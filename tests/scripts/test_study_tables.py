@@ -1,0 +1,82 @@
+"""Tables of the rows that the studies of heads and of variants of sleep write."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scripts import measurement_tables, study_tables
+from scripts.measurement_tables import Row
+
+CONFIG = {"dataset": "cub200", "image_size": 112, "steps": 2, "updates": 96, "seed": 0}
+
+
+@pytest.fixture
+def studies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder of studies that the tables are made from."""
+    for module in (measurement_tables, study_tables):
+        monkeypatch.setattr(module, "ROOT", tmp_path)
+    (tmp_path / "results" / "studies").mkdir(parents=True)
+    return tmp_path / "results" / "studies"
+
+
+def _write(file: Path, rows: Iterable[dict[str, Any]]) -> None:
+    file.write_text(
+        "".join(json.dumps({"config": CONFIG, "date": "2026-01-02T03", **row}) + "\n" for row in rows), "utf-8"
+    )
+
+
+def _variant(variant: str, top1: float, **others: Any) -> list[Row]:
+    return [
+        {
+            "variant": variant,
+            "stage": f"{number}-{state}",
+            **{
+                f"{head}_{measure}": top1 + number
+                for head in ("cosine", "discriminant")
+                for measure in ("top1", "top5")
+            },
+            **others,
+        }
+        for number in range(2)
+        for state in ("awake", "slept")
+    ]
+
+
+def test_variants_of_sleep_have_a_row_each_and_a_table_for_each_data_set(studies: Path) -> None:
+    other = {"config": {**CONFIG, "dataset": "cifar100"}}
+    _write(
+        studies / "sleep_variants.jsonl",
+        [*_variant("plain", 50.0), *_variant("plain", 20.0, **other), *_variant("averaged", 60.0)],
+    )
+    cifar, cub = study_tables.sleep_variants().split("\n\n| variant")
+    assert "| plain | 20.0 -> 20.0 | 21.0 -> 21.0 | 21.0 | 21.0 / 21.0 |" in cifar and "cifar100, 112 px" in cifar
+    assert "| plain | 50.0 -> 50.0 |" in cub and "| averaged | 60.0 -> 60.0 |" in cub and "seed 0" in cub
+
+
+def test_heads_are_compared_at_the_first_and_the_last_step(studies: Path) -> None:
+    stages = [
+        ("0-awake", "all"),
+        ("0-slept", "all"),
+        ("1-awake", "all"),
+        ("1-slept", "all"),
+        ("1-slept", "long-tailed"),
+    ]
+    rows = [
+        {"head": "lda", "stage": stage, "samples": samples, "top1": 40.0 + number, "top5": 90.0}
+        for number, (stage, samples) in enumerate(stages)
+    ]
+    rows[2] |= {"old_top1": 70.0, "new_top1": 30.0}
+    rows[3] |= {"auroc_softmax": 71.0, "auroc_relative_mahalanobis": 81.0}
+    _write(studies / "heads.jsonl", rows)
+    expected = "| lda | 40.0 / 90.0 | 41.0 / 90.0 | 42.0 / 90.0 | 43.0 / 90.0 | 44.0 / 90.0 | - | - | - | 70.0 / 30.0 |"
+    assert f"{expected} 71.0 / 81.0 |" in study_tables.heads()
+
+
+def test_missing_rows_name_the_command_that_writes_them(studies: Path) -> None:
+    with pytest.raises(SystemExit, match=r"sleep_variants\.jsonl is missing: run python -m scripts\.sleep_variants"):
+        study_tables.sleep_variants()
