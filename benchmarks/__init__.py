@@ -1,1 +1,1 @@
-"""Speed and scale, as ratios within one run: absolute times hang on the machine, ratios hold."""
+"""Benchmarks of speed and scale. Limits are on ratios within one run, because absolute times depend on the machine."""

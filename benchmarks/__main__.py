@@ -1,4 +1,4 @@
-"""Runs every benchmark and writes results/bench.jsonl: python -m benchmarks [--quick] [name ...]."""
+"""Run every benchmark and write results/bench.jsonl: python -m benchmarks [--quick] [name ...]."""
 
 from __future__ import annotations
 
@@ -10,28 +10,32 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import codec, latency, life, policies, pretrain, service, sleep, store
+from benchmarks import codec, comparison, concurrency, edge, latency, policies, pretrain, service, sleep, store
 from benchmarks.learners import NETWORKS
 from benchmarks.measure import Row
 from siesta.provenance import provenance
 
 RESULTS = Path(__file__).parent.parent / "results" / "bench.jsonl"
-Benches = dict[str, Callable[[], Iterator[Row]]]
+Benchmarks = dict[str, Callable[[], Iterator[Row]]]
 
-BENCHES: Benches = {
+BENCHMARKS: Benchmarks = {
     "codec": codec.run,
+    "comparison": comparison.run,
+    "edge": edge.run,
     "latency": latency.run,
-    "life": life.run,
+    "life": concurrency.run,  # the group's name in results/bench.jsonl
     "policies": policies.run,
     "pretrain": pretrain.run,
     "service": service.run,
     "sleep": sleep.run,
     "store": store.run,
 }
-QUICK: Benches = {
-    **BENCHES,
+QUICK: Benchmarks = {
+    **BENCHMARKS,
+    "comparison": lambda: comparison.run(image_size=64, images=16, repeats=1),
+    "edge": lambda: edge.run(image_size=64),
     "latency": lambda: latency.run(image_size=64, networks=NETWORKS[:1]),
-    "life": lambda: life.run(image_size=64, seconds=6),
+    "life": lambda: concurrency.run(image_size=64, seconds=6),
     "policies": lambda: policies.run(samples=50_000),
     "pretrain": lambda: pretrain.run(sizes=(32,)),
     "service": lambda: service.run(image_size=64, seconds=6),
@@ -41,22 +45,22 @@ QUICK: Benches = {
 
 
 def main() -> None:
-    """Prints a table as it goes; a quick run writes nothing."""
+    """Run the chosen benchmarks, print their rows and, unless `--quick` is given, write them."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="name", help=f"some of {', '.join(BENCHES)}; all if left out")
-    parser.add_argument("--quick", action="store_true", help="small sizes only")
+    parser.add_argument("names", nargs="*", metavar="name", help=f"any of {', '.join(BENCHMARKS)}; default: all")
+    parser.add_argument("--quick", action="store_true", help="run small sizes only, and write nothing")
     options = parser.parse_args()
-    if unknown := set(options.names) - set(BENCHES):
-        parser.error(f"there is no benchmark {', '.join(sorted(unknown))}: choose from {', '.join(BENCHES)}")
+    if unknown := set(options.names) - set(BENCHMARKS):
+        parser.error(f"there is no benchmark {', '.join(sorted(unknown))}: choose from {', '.join(BENCHMARKS)}")
     console = Console()
     rows: list[Row] = []
-    for name in options.names or BENCHES:
-        for found in (QUICK if options.quick else BENCHES)[name]():
-            rows.append({"group": name, **found, **provenance()})
-            console.print(f"{found['bench']}: {found['value']} {found['unit']} {found['config']}", soft_wrap=True)
-    table = Table("benchmark", "value", "unit", "asked for")
-    for found in rows:
-        table.add_row(found["bench"], str(found["value"]), found["unit"], found["limit"])
+    for name in options.names or BENCHMARKS:
+        for row in (QUICK if options.quick else BENCHMARKS)[name]():
+            rows.append({"group": name, **row, **provenance()})
+            console.print(f"{row['bench']}: {row['value']} {row['unit']} {row['config']}", soft_wrap=True)
+    table = Table("benchmark", "value", "unit", "limit")
+    for row in rows:
+        table.add_row(row["bench"], str(row["value"]), row["unit"], row["limit"])
     console.print(table)
     if not options.quick:
         _write(rows)
@@ -64,11 +68,11 @@ def main() -> None:
 
 
 def _write(rows: list[Row]) -> None:
-    """Replaces the rows of the benchmarks that ran; the others stay."""
-    ran = {row["group"] for row in rows}
+    """Replace the rows of the benchmarks that ran, and keep the others."""
+    replaced = {row["group"] for row in rows}
     old = [json.loads(line) for line in RESULTS.read_text("utf-8").splitlines()] if RESULTS.exists() else []
-    kept = [row for row in old if row["group"] not in ran]
-    ordered = sorted(kept + rows, key=lambda row: list(BENCHES).index(row["group"]))
+    kept = [row for row in old if row["group"] not in replaced]
+    ordered = sorted(kept + rows, key=lambda row: list(BENCHMARKS).index(row["group"]))
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text("".join(json.dumps(row) + "\n" for row in ordered), encoding="utf-8")
 

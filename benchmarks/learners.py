@@ -1,4 +1,4 @@
-"""Learners to measure: any backbone, a few noisy pictures in memory."""
+"""Learners and images to measure with."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ NETWORKS = ("efficientnet_lite0", "mobilenet_v3_large", "mobilenet_v2", "resnet1
 
 
 def noise(count: int, size: int) -> list[npt.NDArray[np.uint8]]:
-    """Pictures (size, size, 3) that no two are the same."""
+    """Return random images (size, size, 3), all different, the same each time."""
     return list(np.random.default_rng(0).integers(0, 256, (count, size, size, 3), dtype=np.uint8))
 
 
 def learner_of(backbone: str, image_size: int, path: str | Path = IN_MEMORY) -> Siesta:
-    """A learner on a backbone; those without weights of their own get random ones, and a codec fitted on noise."""
+    """Create a learner; a backbone without published weights gets random ones, and a codec fitted on noise."""
     if BACKBONES[backbone].published is not None:
         return Siesta.create(path, backbone=backbone, image_size=image_size)
     with tempfile.TemporaryDirectory() as folder:

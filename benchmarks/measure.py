@@ -1,4 +1,4 @@
-"""What every benchmark uses: a clock that ignores disturbances, and rows that say where they come from."""
+"""Timing that is robust against disturbances, and the rows that benchmarks yield."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ Row = dict[str, Any]
 
 
 def row(bench: str, value: float, unit: str, limit: str = "", **config: Any) -> Row:
-    """One measured figure; `limit` says what is asked of it, where something is."""
+    """Return one measurement; `limit` is its target, empty where there is none."""
     return {"bench": bench, "value": float(f"{value:.4g}"), "unit": unit, "limit": limit, "config": config}
 
 
 def alternate(*works: Callable[[], object], repeats: int, block: int = 1) -> list[float]:
-    """Median seconds of each work, run in turns so that a disturbance hits all alike.
+    """Return the median seconds of each function, called in turns so that a disturbance affects all of them.
 
-    A turn is `block` runs; for more than one, the first of a turn does not count: threads of the work before may
-    still be spinning. Nor does the first turn of all.
+    A turn is `block` calls. With more than one, the first call of a turn is not counted, because threads of the
+    function before may still be spinning. The first turn of each function is not counted either.
     """
-    times: list[list[float]] = [[] for _ in works]
+    all_times: list[list[float]] = [[] for _ in works]
     for repeat in range(repeats + 1):
-        for work, own in zip(works, times, strict=True):
-            for run in range(block):
+        for work, times in zip(works, all_times, strict=True):
+            for call in range(block):
                 start = time.perf_counter()
                 work()
-                if repeat and (run or block == 1):
-                    own.append(time.perf_counter() - start)
-    return [statistics.median(own) for own in times]
+                if repeat and (call or block == 1):
+                    times.append(time.perf_counter() - start)
+    return [statistics.median(times) for times in all_times]

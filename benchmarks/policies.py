@@ -1,4 +1,4 @@
-"""Planning by policy: as many picks as there are samples, on embeddings that cost nothing."""
+"""Planning time of each policy, for as many draws as there are samples, with ready embeddings."""
 
 from __future__ import annotations
 
@@ -15,33 +15,35 @@ from siesta.policies import POLICIES
 
 __all__ = ["run"]
 
-CLASSES, FEATURES, AT_ONCE = 1000, 32, 256
+CLASSES = 1000
+FEATURES = 32
+CHUNK = 256
 
 
 def run(samples: int = 1_281_167) -> Iterator[Row]:
-    """Seconds for each policy: reading scores off the embeddings as they pass, then all draws.
+    """Yield the seconds of each policy: for its scores, computed from embeddings, and for all draws.
 
-    The head's 1000 logits a sample are there in full; z is short, and the network itself does not run.
+    All 1000 logits of a sample are present; z is short, and the network itself does not run.
     """
     rng = np.random.default_rng(0)
     classes = rng.integers(CLASSES, size=samples).astype(np.int32)
     ids, counts = np.arange(samples), rng.integers(9, size=samples).astype(np.int32)
-    ready = [[rng.normal(size=(AT_ONCE, width)).astype(np.float32) for width in (FEATURES, CLASSES)] for _ in range(8)]
+    ready = [[rng.normal(size=(CHUNK, width)).astype(np.float32) for width in (FEATURES, CLASSES)] for _ in range(8)]
 
-    def embed(wanted: Ids) -> Iterator[Embedded]:
-        for start, (features, logits) in zip(range(0, len(wanted), AT_ONCE), cycle(ready), strict=False):
-            some = wanted[start : start + AT_ONCE]
-            yield Embedded(some, features[: len(some)], logits[: len(some)], classes[some].astype(np.int64))
+    def embed(ids: Ids) -> Iterator[Embedded]:
+        for start, (features, logits) in zip(range(0, len(ids), CHUNK), cycle(ready), strict=False):
+            chunk = ids[start : start + CHUNK]
+            yield Embedded(chunk, features[: len(chunk)], logits[: len(chunk)], classes[chunk].astype(np.int64))
 
     memory = Memory(ids, classes, counts, np.zeros(0, dtype=np.int32), embed)
     config: dict[str, Any] = {"samples": samples, "picks": samples, "classes": CLASSES, "features": FEATURES}
-    for name, policy in POLICIES.items():
+    for name, policy in POLICIES.own.items():
         start = time.perf_counter()
-        picks = policy().picks(memory, np.random.default_rng(1))
-        found = len(next(picks))
+        sample_ids = policy().sample_ids(memory, np.random.default_rng(1))
+        drawn = len(next(sample_ids))
         planned = time.perf_counter()
-        while found < samples:
-            found += len(next(picks))
+        while drawn < samples:
+            drawn += len(next(sample_ids))
         draws = time.perf_counter() - planned
         yield row("plan_scores", planned - start, "s", policy=name, **config)
         yield row("plan_draws", draws, "s", "below 3", policy=name, **config)

@@ -1,4 +1,4 @@
-"""Pre-training by SwAV: is the input faster than the step that eats it, and what memory does a batch of 64 take."""
+"""Pre-training with SwAV: speed of the input relative to the training step, and peak memory for a batch of 64."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from PIL import Image
 
 from benchmarks.measure import Row, alternate, row
 from siesta.backbones import BACKBONES, RANDOM, make_backbone
-from siesta.heap import freed_memory_kept
-from siesta.images import opened
-from siesta.pretrain.crops import DRAWS, cut_crops
+from siesta.backbones.layers import channels_last
+from siesta.pretrain.crops import DRAWS_PER_CROP, cut_crops
 from siesta.pretrain.encoder import Encoder
 from siesta.pretrain.larc import make_optimizer
-from siesta.pretrain.loader import Loader
-from siesta.pretrain.pictures import copied
+from siesta.pretrain.loader import CropLoader
+from siesta.pretrain.picture_cache import cache_pictures
 from siesta.pretrain.swav import SwAV
+from siesta.sleep.malloc import keep_freed_memory
 
 __all__ = ["run"]
 
@@ -30,7 +29,7 @@ BACKBONE, BATCH = "mobilenet_v3_large", 64
 
 
 def run(sizes: tuple[int, ...] = (96,)) -> Iterator[Row]:
-    """For each image size; each in a process of its own, so that its memory is its own."""
+    """Yield rows for each image size, measured in a process of its own so that peak memory is separate."""
     for size in sizes:
         config: dict[str, Any] = {"backbone": BACKBONE, "image_size": size, "batch": BATCH}
         with multiprocessing.get_context("spawn").Pool(1) as pool:
@@ -43,22 +42,24 @@ def run(sizes: tuple[int, ...] = (96,)) -> Iterator[Row]:
 
 
 def _measured(size: int) -> tuple[float, float, float, float]:
-    """Seconds to decode a batch from its own files and cut it, to cut it from copies, to learn from it; peak MB."""
+    """Return the seconds to crop a batch from its files, to crop it from copies and to train on it, and the peak MB."""
     with tempfile.TemporaryDirectory() as folder:
         files = _photos(Path(folder))
-        loader = Loader(copied(files, size, Path(folder)), np.zeros(BATCH, np.int64), SwAV.plan, size, BATCH, seed=0)
+        loader = CropLoader(
+            cache_pictures(files, size, Path(folder)), np.zeros(BATCH, np.int64), SwAV.crop_specs, size, BATCH, seed=0
+        )
         backbone = make_backbone(BACKBONE, 0, weights=RANDOM)
         early = BACKBONES[BACKBONE].default_cut
-        method = SwAV(Encoder(backbone.top, backbone.features, backbone.scaling, early)).train()
-        method.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        optimizer, views = make_optimizer(method.parts(), method.recipe), loader.views(0)
-        draws = np.random.default_rng(0).random((BATCH, len(SwAV.plan), DRAWS))
+        encoder = Encoder(backbone.top, backbone.features, backbone.normalization, early)
+        method = channels_last(SwAV(encoder)).train()
+        optimizer, views = make_optimizer(method.param_groups(), method.recipe), loader.batch(0)
+        draws = np.random.default_rng(0).random((BATCH, len(SwAV.crop_specs), DRAWS_PER_CROP))
 
         def cut() -> None:
-            loader.views(0)
+            loader.batch(0)
 
         def decode_and_cut() -> None:
-            cut_crops([opened(file) for file in files], SwAV.plan, size, draws)
+            cut_crops([Image.open(file).convert("RGB") for file in files], SwAV.crop_specs, size, draws)
 
         def learn() -> None:
             optimizer.zero_grad(set_to_none=True)
@@ -66,13 +67,13 @@ def _measured(size: int) -> tuple[float, float, float, float]:
             optimizer.prepare(1e-6, 0.5)
             optimizer.step()
 
-        with freed_memory_kept():
+        with keep_freed_memory():
             decoding, cutting, learning = alternate(decode_and_cut, cut, learn, repeats=3)
     return decoding, cutting, learning, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def _photos(folder: Path) -> list[Path]:
-    """JPEGs of a usual size: blots of colour, some noise."""
+    """Write JPEG files of a usual size, with coloured areas and some noise."""
     files, rng = [], np.random.default_rng(0)
     for number in range(BATCH):
         small = Image.fromarray(rng.integers(0, 256, (12, 16, 3), dtype=np.uint8))

@@ -1,4 +1,4 @@
-"""A whole sleep, store and codec included, against a plain eager training loop on ready tensors of the same top."""
+"""Speed of a sleep, store and codec included, relative to an eager training loop on ready tensors of the same top."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from siesta.learner import Siesta
 
 __all__ = ["run"]
 
-BATCH, STEPS, CLASSES = 64, 8, 20
-
-
+BATCH = 64
+STEPS = 8
+CLASSES = 20
 CASES = (*((name, 224) for name in NETWORKS), (NETWORKS[0], 112))
 
 
 def run(cases: Sequence[tuple[str, int]] = CASES) -> Iterator[Row]:
-    """Updates a second of both, and their ratio, for each network and image size."""
+    """Yield updates a second and their ratio, for each network and image size."""
     for name, image_size in cases:
         learner = learner_of(name, image_size)
         labels = [f"class {index % CLASSES}" for index in range(2 * CLASSES)]
         learner.learn_many(noise(len(labels), image_size), labels)
-        yield from _compared(learner, {"backbone": name, "image_size": image_size, "batch": BATCH})
+        yield from _comparison(learner, {"backbone": name, "image_size": image_size, "batch": BATCH})
 
 
-def _compared(learner: Siesta, config: dict[str, Any]) -> Iterator[Row]:
+def _comparison(learner: Siesta, config: dict[str, Any]) -> Iterator[Row]:
     latents = torch.randn(BATCH, *learner.pipeline.latent_shape)
     targets = torch.arange(BATCH) % CLASSES
     plain = nn.Sequential(
@@ -45,7 +45,7 @@ def _compared(learner: Siesta, config: dict[str, Any]) -> Iterator[Row]:
             optimizer.step()
 
     def asleep() -> None:
-        learner.sleep(updates=STEPS * BATCH, batch_size=BATCH, rate=1e-6)
+        learner.sleep(updates=STEPS * BATCH, batch_size=BATCH, lr=1e-6)
 
     ours, theirs = alternate(asleep, eager, repeats=3)
     updates = STEPS * BATCH

@@ -1,4 +1,4 @@
-"""The memory at 10 K, 100 K and 1.28 M samples: planning, adding with eviction, opening, sleeping, bytes, RSS."""
+"""The store at 10 K, 100 K and 1.28 M samples: planning, adding with eviction, opening, sleeping, disk and memory."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ import numpy as np
 from benchmarks.measure import Row, row
 from siesta.learner import IN_MEMORY, Siesta
 from siesta.policies import BalancedUniform
-from siesta.sleep import batches
+from siesta.sleep.batch import id_batches
 from siesta.store import NewSample, Store
 
 __all__ = ["SIZES", "run"]
 
 SIZES = (10_000, 100_000, 1_280_000)
-_CLASS_SIZE = 1280  # samples a class, as in ImageNet: a larger memory has more classes
+_CLASS_SIZE = 1280  # samples of a class, as in ImageNet; a larger store has more classes
 _SAMPLE_BYTES = 1568 + 32
-_FEATURES, _BATCH = 1280, 64
+_FEATURES = 1280
+_BATCH = 64
 
 
 def run(sizes: tuple[int, ...] = SIZES) -> Iterator[Row]:
-    """Rows for each size, and how flat they are."""
+    """Yield rows for each size, and the ratio between the largest and the smallest cost."""
     planning: list[float] = []
     adding: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
@@ -78,19 +79,19 @@ def _classes(size: int) -> int:
 
 
 def _plan(store: Store, draws: int) -> float:
-    """Seconds to plan as many balanced draws as there are samples, reading the index included."""
+    """Return the seconds to plan as many balanced draws as there are samples, including reading the index."""
     start = time.perf_counter()
-    picks = BalancedUniform().picks(store.memory(), np.random.default_rng(0))
-    planned = sum(len(batch) for batch in batches(picks, 64, draws))
+    sample_ids = BalancedUniform().sample_ids(store.samples.memory(), np.random.default_rng(0))
+    planned = sum(len(batch) for batch in id_batches(sample_ids, 64, draws))
     assert planned == draws
     return time.perf_counter() - start
 
 
 def _add(store: Store, count: int = 3000) -> float:
-    """Median seconds to add one sample to a full memory, each in its own transaction."""
-    assert len(store) == store.capacity
+    """Return the median seconds to add one sample to a full store, each in its own transaction."""
+    assert len(store) == store.budget.capacity
     times = []
-    for sample in _samples(count, _classes(store.capacity), seed=1):
+    for sample in _samples(count, _classes(store.budget.capacity), seed=1):
         start = time.perf_counter()
         store.add([sample])
         times.append(time.perf_counter() - start)
@@ -98,27 +99,30 @@ def _add(store: Store, count: int = 3000) -> float:
 
 
 def _sleep_over_ram(path: Path, size: int) -> float:
-    """Updates a second from a large store on disk over those from a small one in RAM, with as many classes."""
+    """Return the sleep speed on a large store on disk relative to a small one in RAM with as many classes."""
     in_ram = Siesta.create(IN_MEMORY, memory=10_000 * _SAMPLE_BYTES)
-    _fill(in_ram.store, 10_000, _classes(size))
+    _fill(in_ram._store, 10_000, _classes(size))
     with Siesta.open(path) as on_disk:
         rates: tuple[list[float], list[float]] = ([], [])
         for _ in range(4):
-            for learner, own in zip((on_disk, in_ram), rates, strict=True):
-                own.append(_rate(learner))
-    return statistics.median(rates[0][1:]) / statistics.median(rates[1][1:])  # the first warms up
+            for learner, own_rates in zip((on_disk, in_ram), rates, strict=True):
+                own_rates.append(_rate(learner))
+    return statistics.median(rates[0][1:]) / statistics.median(rates[1][1:])  # the first of each warms up
 
 
 def _rate(learner: Siesta) -> float:
-    seen: list[float] = []
+    speeds: list[float] = []
     learner.sleep(
-        updates=4 * _BATCH, batch_size=_BATCH, rate=1e-6, on_progress=lambda some: seen.append(some.updates_per_second)
+        updates=4 * _BATCH,
+        batch_size=_BATCH,
+        lr=1e-6,
+        on_progress=lambda progress: speeds.append(progress.updates_per_second),
     )
-    return seen[-1]
+    return speeds[-1]
 
 
 def _process(path: Path, mode: str) -> tuple[float, int]:
-    """Seconds that opening took, and peak resident bytes, of a process that opens a learner and does `mode`."""
+    """Return opening seconds and peak resident bytes of a process that opens a learner and executes `mode`."""
     command = [sys.executable, "-m", "benchmarks.store", str(path), mode]
     seconds, peak = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     return seconds, peak
@@ -126,14 +130,15 @@ def _process(path: Path, mode: str) -> tuple[float, int]:
 
 def _child(path: str, mode: str) -> None:
     start = time.perf_counter()
-    learner = Siesta.open(path, read_only=True)
+    store = Store.open(Path(path), "read")
+    Siesta(store)
     seconds = time.perf_counter() - start
     if mode != "open":
-        memory = learner._store.memory()
-        picks = batches(BalancedUniform().picks(memory, np.random.default_rng(0)), 64, len(memory.ids))
-        for ids in picks if mode == "read_all" else islice(picks, 1):
-            learner._store.get(ids)
-    # not getrusage: its maximum is inherited from the process that started this one
+        memory = store.samples.memory()
+        sample_ids = id_batches(BalancedUniform().sample_ids(memory, np.random.default_rng(0)), 64, len(memory.ids))
+        for ids in sample_ids if mode == "read_all" else islice(sample_ids, 1):
+            store.samples.get(ids)
+    # not getrusage, whose maximum is inherited from the parent process
     (peak,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
     print(json.dumps((seconds, int(peak.split()[1]) * 1024)))
 

@@ -1,4 +1,4 @@
-"""Runs the demo on three seeds and writes results/demo.jsonl: python scripts/demo_results.py."""
+"""Run the demo with three seeds and write results/demo.jsonl: python scripts/demo_results.py."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from siesta.demo import BATCH_SIZE, IMAGE_SIZE, UPDATES, tour
+from siesta.cli.tour import BATCH_SIZE, IMAGE_SIZE, UPDATES, tour
 from siesta.provenance import provenance
 
 ROOT = Path(__file__).parent.parent
@@ -17,7 +17,7 @@ SEEDS = (0, 1, 2)
 
 
 def main() -> None:
-    """One row a seed and step."""
+    """Write one row for each seed and step."""
     rows = []
     for seed in SEEDS:
         start = time.monotonic()
