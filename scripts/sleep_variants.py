@@ -36,9 +36,9 @@ from siesta.experiment.code_cache import cached_codes
 from siesta.head import Discriminant, Head
 from siesta.provenance import provenance
 from siesta.sleep.batch import Batch
-from siesta.sleep.cosine_output import cosine_logits
+from siesta.sleep.cosine_output import CosineOutput, cosine_logits
 from siesta.sleep.loop import Load, Rehearsal, Samples, rehearse
-from siesta.sleep.objective import Objective
+from siesta.sleep.objective import Objective, all_parameters
 
 ROOT = Path(__file__).parent.parent
 FILE = ROOT / "results" / "studies" / "sleep_variants.jsonl"
@@ -129,6 +129,32 @@ def towards_previous(share: float) -> Callable[[Weights], Training]:
     return make
 
 
+def frozen_vectors(share: float) -> Callable[[Weights], Training]:
+    """Leave the class vectors of earlier sleeps as they are over the first `share` of each sleep."""
+
+    def make(_first: Weights) -> Training:
+        def train(top: nn.Sequential, head: Head, samples: Samples, *rest: Any) -> Rehearsal:
+            budget, settings, on_progress, *others = rest
+            old = torch.from_numpy(head.counts > 0)[:, None]
+            fraction = 0.0
+
+            def parameters(top: nn.Sequential, output: CosineOutput) -> Iterator[nn.Parameter]:
+                output.vectors.register_hook(lambda grad: grad.masked_fill(old, 0) if fraction < share else grad)
+                return all_parameters(top, output)
+
+            def follow(progress: Progress) -> bool:
+                nonlocal fraction
+                fraction = progress.fraction
+                return on_progress is not None and bool(on_progress(progress))
+
+            objective = Objective(parameters=parameters)
+            return rehearse(top, head, samples, budget, settings, follow, *others, objective=objective)
+
+        return train
+
+    return make
+
+
 def changed_latents(change: Callable[[Tensor, torch.Generator], Tensor]) -> Callable[[Weights], Training]:
     """Change the latents of each batch."""
 
@@ -206,6 +232,7 @@ VARIANTS: dict[str, Variant] = {
     "default, average 0.5": Variant(options={"crop": 0.4}, training=averaged(0.5)),
     "default, average 0.3": Variant(options={"crop": 0.4}, training=averaged(0.3)),
     "default, smoothing": Variant(options={"crop": 0.4}, training=with_loss(smoothed)),
+    "default, old vectors frozen": Variant(options={"crop": 0.4}, training=frozen_vectors(0.3)),
     "default, crop 0.25": Variant(options={"crop": 0.25}),
     "default, double rate": Variant(options={"crop": 0.4, "lr": 2.0}),
     "first 0.3": Variant(training=towards_first(0.3)),
