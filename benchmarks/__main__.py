@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import codec, comparison, concurrency, edge, latency, policies, pretrain, service, sleep, store
+from benchmarks import codec, comparison, concurrency, edge, head, latency, policies, pretrain, service, sleep, store
 from benchmarks.learners import NETWORKS
 from benchmarks.measure import Row
 from siesta.provenance import provenance
@@ -22,6 +22,7 @@ BENCHMARKS: Benchmarks = {
     "codec": codec.run,
     "comparison": comparison.run,
     "edge": edge.run,
+    "head": head.run,
     "latency": latency.run,
     "life": concurrency.run,  # the group's name in results/bench.jsonl
     "policies": policies.run,
@@ -34,6 +35,7 @@ QUICK: Benchmarks = {
     **BENCHMARKS,
     "comparison": lambda: comparison.run(image_size=64, images=16, repeats=1),
     "edge": lambda: edge.run(image_size=64),
+    "head": lambda: head.run(image_size=64, rounds=2, block=4),
     "latency": lambda: latency.run(image_size=64, networks=NETWORKS[:1]),
     "life": lambda: concurrency.run(image_size=64, seconds=6),
     "policies": lambda: policies.run(samples=50_000),

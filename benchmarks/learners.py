@@ -10,6 +10,7 @@ import numpy.typing as npt
 from PIL import Image
 
 from siesta.backbones import BACKBONES, RANDOM
+from siesta.head.kinds import DISCRIMINANT
 from siesta.learner import IN_MEMORY, Siesta
 
 __all__ = ["NETWORKS", "learner_of", "noise"]
@@ -22,11 +23,11 @@ def noise(count: int, size: int) -> list[npt.NDArray[np.uint8]]:
     return list(np.random.default_rng(0).integers(0, 256, (count, size, size, 3), dtype=np.uint8))
 
 
-def learner_of(backbone: str, image_size: int, path: str | Path = IN_MEMORY) -> Siesta:
+def learner_of(backbone: str, image_size: int, path: str | Path = IN_MEMORY, head: str = DISCRIMINANT) -> Siesta:
     """Create a learner; a backbone without published weights gets random ones, and a codec fitted on noise."""
     if BACKBONES[backbone].published is not None:
-        return Siesta.create(path, backbone=backbone, image_size=image_size)
+        return Siesta.create(path, backbone=backbone, image_size=image_size, head=head)
     with tempfile.TemporaryDirectory() as folder:
         for index, pixels in enumerate(noise(24, image_size)):
             Image.fromarray(pixels).save(Path(folder) / f"{index}.png")
-        return Siesta.create(path, backbone=backbone, image_size=image_size, weights=RANDOM, base=folder)
+        return Siesta.create(path, backbone=backbone, image_size=image_size, weights=RANDOM, base=folder, head=head)

@@ -135,20 +135,23 @@ def frozen_vectors(share: float) -> Callable[[Weights], Training]:
     def make(_first: Weights) -> Training:
         def train(top: nn.Sequential, head: Head, samples: Samples, *rest: Any) -> Rehearsal:
             budget, settings, on_progress, *others = rest
-            old = torch.from_numpy(head.counts > 0)[:, None]
-            fraction = 0.0
+            old = torch.from_numpy(head.counts > 0)
+            outputs: list[CosineOutput] = []
+            started: list[Tensor] = []
 
             def parameters(top: nn.Sequential, output: CosineOutput) -> Iterator[nn.Parameter]:
-                output.vectors.register_hook(lambda grad: grad.masked_fill(old, 0) if fraction < share else grad)
+                outputs[:] = [output]
+                started[:] = [output.vectors[old].detach().clone()]
                 return all_parameters(top, output)
 
             def follow(progress: Progress) -> bool:
-                nonlocal fraction
-                fraction = progress.fraction
+                if progress.fraction < share:
+                    with torch.no_grad():
+                        outputs[0].vectors[old] = started[0]
                 return on_progress is not None and bool(on_progress(progress))
 
-            objective = Objective(parameters=parameters)
-            return rehearse(top, head, samples, budget, settings, follow, *others, objective=objective)
+            frozen = partial(rehearse, objective=Objective(parameters=parameters))
+            return frozen(top, head, samples, budget, settings, follow, *others)
 
         return train
 
