@@ -51,7 +51,8 @@ def process_group() -> Iterator[torch.device]:
     if not is_multi_process() or dist.is_initialized():
         yield device
         return
-    dist.init_process_group("nccl" if cuda else "gloo", timeout=_TIMEOUT)
+    with _lost_process_reported():
+        dist.init_process_group("nccl" if cuda else "gloo", timeout=_TIMEOUT)
     try:
         yield device
     finally:
@@ -82,9 +83,16 @@ def barrier() -> None:
     """Wait for all ranks; where one has failed, it reports its error and the others only that it stopped."""
     if world_size() == 1:
         return
-    try:
+    with _lost_process_reported():
         dist.barrier()
-    except RuntimeError as error:  # the failed rank has closed its connections
+
+
+@contextlib.contextmanager
+def _lost_process_reported() -> Iterator[None]:
+    """Say that another rank has stopped where torch reports its closed connections."""
+    try:
+        yield
+    except RuntimeError as error:
         raise BadInput("another process of this run has stopped: see its error message") from error
 
 

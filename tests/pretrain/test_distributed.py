@@ -13,6 +13,7 @@ from safetensors.torch import load_file
 from torch import nn
 
 from siesta.backbones import BACKBONES
+from siesta.errors import BadInput
 from siesta.pretrain import PRETRAINERS, distributed
 from tests.pretrain.distributed_worker import train_all
 from tests.pretrain.toys import TINY, TINY_SPEC, draw_textures
@@ -86,3 +87,13 @@ def test_a_distributed_norm_of_one_process_is_batch_norm(shape: tuple[int, ...])
         if name != "num_batches_tracked":
             torch.testing.assert_close(shared.state_dict()[name], tensor)
     torch.testing.assert_close(shared.eval()(rows), plain.eval()(rows))
+
+
+def test_a_process_that_stops_while_the_others_join_is_reported_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost(*_: object, **__: object) -> None:
+        raise torch.distributed.DistNetworkError("Connection reset by peer")
+
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setattr(torch.distributed, "init_process_group", lost)
+    with pytest.raises(BadInput, match="another process of this run has stopped"), distributed.process_group():
+        pass
