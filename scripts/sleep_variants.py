@@ -271,6 +271,8 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     config = {name: getattr(arguments, name) for name in _CONFIG}
+    if arguments.dataset == "image_folder":
+        config["dataset"] = arguments.path.name
     lines = arguments.out.read_text("utf-8").splitlines() if arguments.out.exists() else []
     done = {row["variant"] for row in map(json.loads, lines) if row["config"] == config}
     stream = held_out_stream(load_dataset(arguments.dataset, arguments.path), arguments)
