@@ -93,7 +93,7 @@ def _centres(backbone: str, codec: Codec, pictures: list[Pixels]) -> dict[str, n
 def _engines(backbone: str, *, linear: bool = False) -> NetworkEngines:
     """Return the network with the engines that learners run it with."""
     size = BACKBONES[backbone].image_size
-    return NetworkEngines(initial_network(backbone, None, weights=PUBLISHED, linear=linear, image_size=size))
+    return NetworkEngines(initial_network(backbone, None, weights=PUBLISHED, linear=linear, input_size=size))
 
 
 def _read(files: list[Path], network: CutNetwork) -> list[Pixels]:

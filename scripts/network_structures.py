@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from siesta.backbones import BACKBONES, BackboneSpec
+from siesta.backbones import BACKBONES, VECTOR_NETWORKS, BackboneSpec, find_spec
 from siesta.backbones.efficientnet_lite import VARIANTS, Variant
 from siesta.backbones.layers import (
     BasicBlock,
@@ -31,20 +31,21 @@ from siesta.backbones.layers import (
     StandardisedConv2d,
 )
 from siesta.backbones.published import weights_file
+from siesta.backbones.vector_layers import EPSILON, MeanOfVectors, ResidualBlock, UnitScale
 from siesta.backbones.vit_layers import Attention, Block, ClassToken, Mlp, PatchEmbedding
 from siesta.contracts import Attribute
 
 FOLDER = Path(__file__).parent.parent / "siesta" / "backbones"
 STRUCTURES = FOLDER / "structures"
 WEIGHTS = FOLDER / "weights"
-SIZE = 224  # no structure depends on the size of the image
+SIZE = 224  # no structure depends on the size of the image, or the length of vectors
 
 
 def main() -> None:
     """Write a file for each network, and one for each file of published weights."""
     for folder in (STRUCTURES, WEIGHTS):
         folder.mkdir(exist_ok=True)
-    for name in BACKBONES.own:
+    for name in (*BACKBONES.own, *VECTOR_NETWORKS):
         (STRUCTURES / f"{name}.json").write_text(structure_text(structure(name)), "utf-8")
     for name, variant in VARIANTS.items():
         (WEIGHTS / f"{name}.json").write_text(table_text(tensor_table(name, variant)), "utf-8")
@@ -68,7 +69,7 @@ def table_text(content: dict[str, Any]) -> str:
 
 def structure(name: str) -> dict[str, Any]:
     """Return the operations of each layer of a network, and which of them is its last activation."""
-    spec = BACKBONES[name]
+    spec = find_spec(name, size=SIZE)
     network = nn.Sequential(*spec.layers(SIZE))
     layers = [_Layer(spec, network, index) for index in range(len(network))]
     last = next((layer.last for layer in layers if layer.last), None)
@@ -259,6 +260,20 @@ def _class_token(layer: _Layer, module: ClassToken, x: str) -> str:
     return layer.apply(module.norm, layer.add("Squeeze", first, layer.constant([1])))
 
 
+def _unit_scale(layer: _Layer, _module: Any, x: str) -> str:
+    mean_square = layer.add("ReduceMean", layer.add("Mul", x, x), layer.constant([2]))
+    return layer.add("Div", x, layer.add("Sqrt", layer.add("Add", mean_square, layer.constant(EPSILON))))
+
+
+def _residual_block(layer: _Layer, module: ResidualBlock, x: str) -> str:
+    hidden = layer.add("Gelu", layer.apply(module.fc1, x))
+    return layer.add("Add", x, layer.apply(module.fc2, hidden))
+
+
+def _mean_of_vectors(layer: _Layer, _module: Any, x: str) -> str:
+    return layer.add("ReduceMean", x, layer.constant([1]), keepdims=0)
+
+
 def _named(kind: str) -> Callable[[_Layer, Any, str], str]:
     """Return the function for a module that is one operation without attributes."""
     return lambda layer, _module, x: layer.add(kind, x)
@@ -287,6 +302,9 @@ _KINDS: dict[type[nn.Module], Callable[[_Layer, Any, str], str]] = {
     Mlp: _mlp,
     Block: _block,
     ClassToken: _class_token,
+    UnitScale: _unit_scale,
+    ResidualBlock: _residual_block,
+    MeanOfVectors: _mean_of_vectors,
 }
 
 

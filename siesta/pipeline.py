@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from itertools import islice
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,20 +18,25 @@ from siesta.backbones.cut_network import CutNetwork, Weights
 from siesta.backbones.spec import BackboneSpec
 from siesta.codecs import CODECS, relative_error
 from siesta.codecs.blas import one_blas_thread
-from siesta.contracts import Backbone, Codec, Codes, Engine, Latents, LatentShape, NetworkPart
+from siesta.contracts import Backbone, Codec, Codes, Engine, Input, Latents, LatentShape, NetworkPart
 from siesta.engines import ENGINES, choose_engine
 from siesta.engines.onnx_format import INPUT, OUTPUT, encode_graph
 from siesta.errors import BadInput, Damaged
 from siesta.extras import require_torch
-from siesta.images import Pixels, normalize
+from siesta.images import ImageInput, ImageLike
 from siesta.store import Store
+from siesta.vectors import VectorInput, VectorLike
 
 if TYPE_CHECKING:  # inference on a CPU must not load torch
     from torch import Tensor, nn
 
-__all__ = ["NetworkEngines", "Pipeline", "batched", "resolve_device"]
+__all__ = ["InputLike", "Inputs", "NetworkEngines", "Pipeline", "batched", "resolve_device"]
 
 T = TypeVar("T")
+InputLike: TypeAlias = ImageLike | VectorLike
+"""An image in any form that siesta reads, or a vector; a learner takes one of the two."""
+Inputs = Sequence[npt.NDArray[Any]]
+"""What `Input.read` returned for some images or vectors."""
 Graphs = Mapping[str, npt.NDArray[np.uint8]]
 """Graphs without weights as bytes (N,), by part: "bottom" and "top"."""
 
@@ -43,10 +48,11 @@ class NetworkEngines:
 
     Attributes:
         network: Bottom and top; the weights of the top are those that `load_top` loaded last.
+        input: What the network takes: images or vectors.
         bottom: The engine that runs the bottom.
         top: The engine that runs the top.
         device: The name of the device.
-        latent_shape: The shape that the bottom makes of images, (d, r, s) or (N, d).
+        latent_shape: The shape that the bottom makes of an input, (d, r, s) or (N, d).
     """
 
     def __init__(
@@ -64,17 +70,17 @@ class NetworkEngines:
             device: The name of the device.
             engine: A key of `ENGINES`; the device decides when None.
             graphs: Graphs that torch exported before, by part; others are exported if an engine needs them.
-            latent_shape: The shape that the bottom makes of images, if it is known; found out when None.
+            latent_shape: The shape that the bottom makes of an input, if it is known; found out when None.
         """
         self.network = network
         self.device = device
         self._engine = choose_engine(engine, device)
         self._backbone: Backbone | None = None
         self._exported = dict(graphs)
-        size = network.image_size
-        self.bottom = self._load("bottom", (3, size, size))
+        self.input = _input_of(network)
+        self.bottom = self._load("bottom", self.input.shape)
         if latent_shape is None:
-            latent_shape = self.bottom.run(np.zeros((1, 3, size, size), np.float32)).shape[1:]
+            latent_shape = self.bottom.run(np.zeros((1, *self.input.shape), np.float32)).shape[1:]
         self.latent_shape = latent_shape
         self.top = self._load("top", self.latent_shape)
 
@@ -118,9 +124,9 @@ class NetworkEngines:
             load_arrays(self._backbone.top, copied)
         self.top = self._load("top", self.latent_shape)
 
-    def latents(self, pixels: Sequence[Pixels]) -> Latents:
-        """Return Z (B, *latent_shape) of one or more images (S, S, 3)."""
-        return self.bottom.run(normalize(pixels, self.network.spec.normalization))
+    def latents(self, inputs: Inputs) -> Latents:
+        """Return Z (B, *latent_shape) of one or more inputs that were read."""
+        return self.bottom.run(self.input.batch(inputs))
 
     def features(self, latents: Latents) -> npt.NDArray[np.float32]:
         """Return z (B, D) of latents (B, *latent_shape)."""
@@ -128,7 +134,7 @@ class NetworkEngines:
 
 
 class Pipeline:
-    """From images to codes, latents and features, with the active weights of a store.
+    """From inputs to codes, latents and features, with the active weights of a store.
 
     Attributes:
         engines: Bottom and top.
@@ -181,9 +187,14 @@ class Pipeline:
         return self.engines.latent_shape
 
     @property
+    def input(self) -> Input:
+        """What the learner takes: images or vectors."""
+        return self.engines.input
+
+    @property
     def image_size(self) -> int:
-        """Side in pixels of the square input."""
-        return self.engines.network.image_size
+        """Side in pixels of square images."""
+        return self.engines.network.input_size
 
     @property
     def device(self) -> str:
@@ -212,18 +223,18 @@ class Pipeline:
         """Limit NumPy to one thread while an engine with threads of its own uses the others."""
         return one_blas_thread()
 
-    def encode(self, pixels: Sequence[Pixels]) -> Codes:
-        """Return the codes (B, code_bytes) of one or more images (S, S, 3)."""
-        return self.codec.encode(self.latents(pixels))
+    def encode(self, inputs: Inputs) -> Codes:
+        """Return the codes (B, code_bytes) of one or more inputs that were read."""
+        return self.codec.encode(self.latents(inputs))
 
-    def encode_measured(self, pixels: Sequence[Pixels]) -> tuple[Codes, float]:
-        """Return the codes of images, and the codec's relative error on the first of them."""
-        latents = self.latents(pixels)
+    def encode_measured(self, inputs: Inputs) -> tuple[Codes, float]:
+        """Return the codes of inputs, and the codec's relative error on the first of them."""
+        latents = self.latents(inputs)
         return self.codec.encode(latents), relative_error(self.codec, latents[:1])
 
-    def latents(self, pixels: Sequence[Pixels]) -> Latents:
-        """Return Z (B, *latent_shape) of one or more images (S, S, 3)."""
-        return self.engines.latents(pixels)
+    def latents(self, inputs: Inputs) -> Latents:
+        """Return Z (B, *latent_shape) of one or more inputs that were read."""
+        return self.engines.latents(inputs)
 
     def decode(self, codes: Codes) -> Tensor:
         """Return the latents (B, *latent_shape) of codes (B, code_bytes), on the device, for training."""
@@ -248,7 +259,16 @@ def _stored_network(store: Store, top: Weights) -> CutNetwork:
     settings = store.settings
     linear = make_space(settings.get("space", DEFAULT_SPACE)).linear  # learners of version 0.1 may lack the setting
     bottom = store.constants.read("bottom")
-    return CutNetwork(settings["backbone"], settings["cut"], linear, settings["image_size"], bottom, top)
+    size = settings["features"] if settings["image_size"] is None else settings["image_size"]
+    return CutNetwork(settings["backbone"], settings["cut"], linear, size, bottom, top)
+
+
+def _input_of(network: CutNetwork) -> Input:
+    """Return what a network takes."""
+    spec = network.spec
+    if spec.takes_vectors:
+        return VectorInput(network.input_size)
+    return ImageInput(network.input_size, spec.normalization)
 
 
 def _stored_graphs(store: Store) -> Graphs:

@@ -100,6 +100,9 @@ class Purpose(IntEnum):
     PRETRAIN_CROPS = 902
     """The crops of an image. Indices: epoch, image."""
 
+    INITIAL_WEIGHTS = 1108
+    """The first weights of a top over vectors; the seed is the number of the block."""
+
     TOUR_SPLIT = 1000
     """The demo's classes and training digits."""
     TOUR_STEP = 1100

@@ -23,6 +23,7 @@ CROSS_CUTTING = {  # suites about more than one module
     "faults/test_soak.py",
     "learner/test_salvage.py",
     "learner/test_statistics.py",
+    "learner/test_vector_learner.py",
     "methods/test_conformance.py",
     "methods/test_kill.py",
     "policies/test_conformance.py",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from siesta.backbones import efficientnet_lite, mobilenet_v2, mobilenet_v3, resnet, resnet_cifar, vit
 from siesta.backbones.feature_space import DEFAULT_SPACE, SPACES, FeatureSpace, make_space
 from siesta.backbones.spec import BackboneSpec
+from siesta.backbones.vectors import VECTOR_NETWORKS, vector_network, vector_spec
 from siesta.errors import BadInput
 from siesta.registry import Registry, instance_of
 
@@ -28,6 +29,7 @@ __all__ = [
     "PUBLISHED",
     "RANDOM",
     "SPACES",
+    "VECTOR_NETWORKS",
     "BackboneSpec",
     "FeatureSpace",
     "check_weights",
@@ -37,6 +39,7 @@ __all__ = [
     "make_backbone",
     "make_space",
     "save_checkpoint",
+    "vector_network",
 ]
 
 _WITH_TORCH = {
@@ -71,6 +74,8 @@ BACKBONES: Registry[BackboneSpec] = Registry(
 
 def cut_of(name: str, cut: int | None) -> int:
     """Return the cut, the backbone's default one for None; raise `BadInput` if the backbone has no such cut."""
+    if name in VECTOR_NETWORKS:
+        return 0
     spec = BACKBONES[name]
     cut = spec.default_cut if cut is None else cut
     if cut and cut not in spec.cuts:
@@ -80,13 +85,19 @@ def cut_of(name: str, cut: int | None) -> int:
 
 def check_weights(name: str, weights: str | Path) -> None:
     """Raise `BadInput` if published weights are asked for and there are none."""
-    if weights == PUBLISHED and BACKBONES[name].published is None:
+    if weights == PUBLISHED and name not in VECTOR_NETWORKS and BACKBONES[name].published is None:
         raise BadInput(f"{name} has no published weights: give a file of weights, or '{RANDOM}'")
 
 
-def find_spec(name: str, *, linear: bool = False) -> BackboneSpec:
-    """Return the spec of a backbone; raise `BadInput` if there is none, or it has no last activation to leave out."""
-    spec = BACKBONES[name]
+def find_spec(name: str, *, linear: bool = False, size: int = 0) -> BackboneSpec:
+    """Return the spec of a network; raise `BadInput` if there is none, or it has no last activation to leave out.
+
+    Args:
+        name: A key of `BACKBONES` or `VECTOR_NETWORKS`.
+        linear: Whether the last activation is to be left out.
+        size: The length of the vectors that a network over vectors takes.
+    """
+    spec = vector_spec(name, size) if name in VECTOR_NETWORKS else BACKBONES[name]
     if linear and spec.last_activation is None:
         raise BadInput(f"{name} has no activation before z to leave out: choose space 'centred' or 'plain'")
     return spec

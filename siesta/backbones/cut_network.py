@@ -29,10 +29,10 @@ class CutNetwork:
     """Which network it is, how it is cut, and its weights.
 
     Attributes:
-        name: Its key in `BACKBONES`.
+        name: Its key in `BACKBONES` or `VECTOR_NETWORKS`.
         cut: The number of layers in the bottom.
         linear: Whether the last activation is left out.
-        image_size: Side in pixels of the square input.
+        input_size: Side in pixels of square images, or the length of vectors.
         bottom: Weights and buffers of the bottom, by the names of its state dict.
         top: Those of the top, with the centre of z.
         ignored: Entries of the weights file that the network has no place for.
@@ -41,7 +41,7 @@ class CutNetwork:
     name: str
     cut: int
     linear: bool
-    image_size: int
+    input_size: int
     bottom: Weights
     top: Weights
     ignored: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class CutNetwork:
     @property
     def spec(self) -> BackboneSpec:
         """What the file of the network declares."""
-        return find_spec(self.name, linear=self.linear)
+        return find_spec(self.name, linear=self.linear, size=self.input_size)
 
     @property
     def centre(self) -> str:
@@ -72,33 +72,33 @@ class CutNetwork:
         from siesta.backbones.arrays import load_arrays
         from siesta.backbones.make import make_backbone
 
-        backbone = make_backbone(self.name, self.cut, weights=RANDOM, linear=self.linear, image_size=self.image_size)
+        backbone = make_backbone(self.name, self.cut, weights=RANDOM, linear=self.linear, image_size=self.input_size)
         load_arrays(backbone.bottom, self.bottom)
         load_arrays(backbone.top, self.top)
         return backbone
 
 
-def initial_network(name: str, cut: int | None, *, weights: str | Path, linear: bool, image_size: int) -> CutNetwork:
+def initial_network(name: str, cut: int | None, *, weights: str | Path, linear: bool, input_size: int) -> CutNetwork:
     """Return a new network; torch is needed unless its weights are the published ones of one of siesta's own networks.
 
-    The arguments are those of `make_backbone`.
+    The arguments are those of `make_backbone`, whose `image_size` is `input_size`.
     """
-    spec = find_spec(name, linear=linear)
+    spec = find_spec(name, linear=linear, size=input_size)
     structure = read_structure(name)
     cut = cut_of(name, cut)
     check_weights(name, weights)
     if weights == PUBLISHED and structure is not None and spec.published is not None:
         bottom, top = _cut(spec.published().items(), cut)
         top[f"{len(structure.layers) - cut}.centre"] = np.zeros(spec.features, np.float32)
-        return CutNetwork(name, cut, linear, image_size, bottom, top)
+        return CutNetwork(name, cut, linear, input_size, bottom, top)
     what = "random weights" if weights == RANDOM else f"the weights '{weights}'"
     require_torch(f"a new learner with {what}")
     from siesta.backbones.arrays import state_arrays
     from siesta.backbones.make import make_backbone
 
-    backbone = make_backbone(name, cut, weights=weights, linear=linear, image_size=image_size)
+    backbone = make_backbone(name, cut, weights=weights, linear=linear, image_size=input_size)
     bottom, top = state_arrays(backbone.bottom), state_arrays(backbone.top)
-    return CutNetwork(name, cut, linear, image_size, bottom, top, backbone.ignored)
+    return CutNetwork(name, cut, linear, input_size, bottom, top, backbone.ignored)
 
 
 def _cut(

@@ -29,13 +29,13 @@ def make_backbone(
     """Create a backbone; its top ends with a `Centre`.
 
     Args:
-        name: A key of `BACKBONES`.
+        name: A key of `BACKBONES` or `VECTOR_NETWORKS`.
         cut: Number of layers in the bottom. None means the network's default; 0 puts the whole network into the top.
         weights: "published" for the weights that a package ships, "random" for new ones (the same each time), or
             a file in one of the layouts that `checkpoints` reads.
         linear: Whether to leave out the last activation. The names of the tensors do not change.
-        image_size: Side in pixels of the square images; None means the network's own. The shapes of some networks'
-            tensors depend on it.
+        image_size: Side in pixels of the square images, or length of the vectors; None means the network's own. The
+            shapes of some networks' tensors depend on it.
 
     Raises:
         BadInput: The name, the cut or the weights do not exist or do not fit.
@@ -45,7 +45,7 @@ def make_backbone(
         >>> backbone.latent_shape(224), backbone.features
         ((256, 14, 14), 512)
     """
-    spec = find_spec(name, linear=linear)
+    spec = find_spec(name, linear=linear, size=image_size or 0)
     cut = cut_of(name, cut)
     check_weights(name, weights)
     network = _random_network(spec, spec.image_size if image_size is None else image_size)

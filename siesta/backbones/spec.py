@@ -52,6 +52,7 @@ class BackboneSpec:
             there are none.
         image_size: Side in pixels of the square images that learners use unless they are told otherwise.
         name: What a learner stores for a spec that is given in place of a name; those in `BACKBONES` need none.
+        takes_vectors: Whether its input are vectors, which are not scaled, and `image_size` their length.
     """
 
     layers: Callable[[int], Iterable[nn.Module]]
@@ -66,3 +67,4 @@ class BackboneSpec:
     published: Callable[[], Mapping[str, npt.NDArray[Any]]] | None = None
     image_size: int = 224
     name: str | None = None
+    takes_vectors: bool = False

@@ -13,6 +13,7 @@ from siesta.cli.output import PARTLY_DONE, console, err_console, image_progress,
 
 if TYPE_CHECKING:
     from siesta.learner import LearnerInfo
+    from siesta.learner.info import BackboneInfo
 
 __all__ = ["evaluate", "info", "predict"]
 
@@ -164,6 +165,13 @@ def info(path: PathArgument, as_json: JsonOption = False) -> None:
         )
 
 
+def _network(backbone: BackboneInfo) -> str:
+    """Return what the network of a learner is, and what it takes."""
+    if backbone.features is not None:
+        return f"{backbone.name}, vectors of {backbone.features:,} numbers"
+    return f"{backbone.name}, cut after {backbone.cut} layers, {backbone.image_size} px"
+
+
 def _print_info(learner_info: LearnerInfo) -> None:
     from siesta.sleep.binomial import percent_with_interval
     from siesta.store import format_bytes
@@ -180,8 +188,7 @@ def _print_info(learner_info: LearnerInfo) -> None:
         "memory": f"{format_bytes(size.used)} of {format_bytes(size.allowed)} used, "
         f"{samples.stored:,} of {samples.capacity:,} samples",
         "on disk": format_bytes(size.on_disk),
-        "backbone": f"{backbone.name}, cut after {backbone.cut} layers, {backbone.image_size} px, "
-        f"{backbone.space.replace('_', ', ')} features",
+        "backbone": f"{_network(backbone)}, {backbone.space.replace('_', ', ')} features",
         "codec": f"{codec.name}, relative error {codec.relative_error:.3f}",
         "sleeps": str(len(learner_info.sleeps)),
     }

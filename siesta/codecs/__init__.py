@@ -10,17 +10,31 @@ import numpy as np
 import numpy.typing as npt
 from safetensors.numpy import load_file
 
+from siesta.codecs.float16 import Float16
 from siesta.codecs.latents import vector_axis
 from siesta.codecs.opq import OPQ
 from siesta.codecs.raw import Raw
 from siesta.contracts import Codec, Latents
 from siesta.registry import Registry, class_of
 
-__all__ = ["CODECS", "DEFAULT_CODEC", "OPQ", "Raw", "explain_codecs", "fitted_codec", "relative_error"]
+__all__ = [
+    "CODECS",
+    "DEFAULT_CODEC",
+    "OPQ",
+    "VECTOR_CODEC",
+    "Float16",
+    "Raw",
+    "explain_codecs",
+    "fitted_codec",
+    "relative_error",
+]
 
 DEFAULT_CODEC = "opq"
+VECTOR_CODEC = "float16"
+"""The default codec of a learner of vectors, for which no fitted codec comes with the package."""
+
 CODECS: Registry[type[Codec]] = Registry(
-    "codec", {"opq": OPQ, "raw": Raw}, group="siesta.codecs", requirement=class_of(Codec)
+    "codec", {"opq": OPQ, "raw": Raw, "float16": Float16}, group="siesta.codecs", requirement=class_of(Codec)
 )
 
 
@@ -35,7 +49,7 @@ def relative_error(codec: Codec, latents: Latents) -> float:
     axis = vector_axis(latents.shape[1:])
     energy = np.square(latents).sum(axis=axis)
     errors = np.square(latents - decoded).sum(axis=axis)
-    return float((errors[energy > 0] / energy[energy > 0]).mean())
+    return float((errors[energy > 0] / energy[energy > 0]).mean()) if energy.any() else 0.0
 
 
 def fitted_codec(backbone: str, cut: int) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]] | None:

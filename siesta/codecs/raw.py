@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from siesta.codecs.latents import is_map
 from siesta.contracts import Codes, Latents, LatentShape, Normalization
+from siesta.errors import BadInput
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -45,7 +47,9 @@ class Raw:
 
     @classmethod
     def check(cls, latent_shape: LatentShape) -> None:
-        """Every image can be stored; there are no options."""
+        """Raise `BadInput` unless these are images; there are no options."""
+        if not is_map(latent_shape):
+            raise BadInput("the codec raw stores pixels, and this network takes vectors: choose float16 or opq")
 
     @classmethod
     def from_normalization(cls, normalization: Normalization) -> Self:

@@ -24,6 +24,7 @@ from siesta.contracts.backbone import Backbone, Normalization, SleepDefaults
 from siesta.contracts.codec import Codec
 from siesta.contracts.engine import Engine, NetworkPart
 from siesta.contracts.graph import Attribute, Operation
+from siesta.contracts.inputs import Input
 from siesta.contracts.method import Method, Resources
 from siesta.contracts.policy import Embed, Embedded, Memory, Policy
 from siesta.contracts.prediction import Prediction
@@ -40,6 +41,7 @@ __all__ = [
     "Embedded",
     "Engine",
     "Ids",
+    "Input",
     "LatentShape",
     "Latents",
     "Memory",

@@ -51,7 +51,7 @@ class CreateFields(TypedDict, total=False):
     memory: str | int
     backbone: str
     cut: int | None
-    codec: str
+    codec: str | None
     codec_options: Mapping[str, Any] | None
     weights: str | Path
     image_size: int | None

@@ -6,7 +6,7 @@ the default backbone, or are fitted here. Images are streamed, and only uniform 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -15,19 +15,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from siesta.backbones import BACKBONES
 from siesta.backbones.cut_network import CutNetwork
 from siesta.codecs import CODECS, fitted_codec, relative_error
 from siesta.codecs.latents import to_vectors
-from siesta.contracts import Codec, Latents
+from siesta.contracts import Codec, Input, Latents
 from siesta.data import picture_files
 from siesta.errors import BadInput
-from siesta.images import ImageLike, Pixels, read_image
 from siesta.learner.reservoir import Reservoir
-from siesta.pipeline import NetworkEngines, batched
+from siesta.pipeline import InputLike, Inputs, NetworkEngines, batched
 from siesta.rng import Purpose, generator
 
-__all__ = ["MAX_VECTORS", "FittedCodec", "base_images", "codec_for", "fit_codec", "measure_codec"]
+__all__ = ["MAX_VECTORS", "FittedCodec", "base_inputs", "codec_for", "fit_codec", "measure_codec"]
 
 MAX_VECTORS = 200_000
 """How many latent vectors a codec is fitted on."""
@@ -51,34 +49,34 @@ class FittedCodec:
     error: float
 
 
-def base_images(base: str | Path | Iterable[ImageLike], image_size: int, seed: int) -> Iterator[Pixels]:
-    """Yield the readable base images: all of an iterable, or at most 1,000 random ones of a folder."""
+def base_inputs(base: str | Path | Iterable[InputLike], kind: Input, seed: int) -> Iterator[npt.NDArray[Any]]:
+    """Yield the readable base images or vectors: all of an iterable, or at most 1,000 random ones of a folder."""
     if not isinstance(base, (str, Path)):
-        return _readable(base, image_size, None)
+        return _readable(base, kind, None)
     files = picture_files(Path(base))
     order = generator(seed, Purpose.CODEC_FILES).permutation(len(files))
-    return _readable((files[index] for index in order), image_size, _MAX_IMAGES)
+    return _readable((files[index] for index in order), kind, _MAX_IMAGES)
 
 
-def _readable(images: Iterable[ImageLike], image_size: int, limit: int | None) -> Iterator[Pixels]:
+def _readable(given: Iterable[InputLike], kind: Input, limit: int | None) -> Iterator[npt.NDArray[Any]]:
     count = 0
-    for image in images:
+    for each in given:
         try:
-            pixels = read_image(image, image_size)
+            read = kind.read(each)
         except BadInput:  # a few broken files do not matter for the fit
             continue
-        yield pixels
+        yield read
         count += 1
         if count == limit:
             return
     if not count:
-        raise BadInput("none of the images to fit on can be read: give others")
+        raise BadInput(f"none of the {kind.noun}s to fit on can be read: give others")
 
 
 def codec_for(
     engines: NetworkEngines,
     codec: str,
-    images: Iterable[Pixels] | None,
+    inputs: Iterable[npt.NDArray[Any]] | None,
     seed: int,
     *,
     options: Mapping[str, Any] = MappingProxyType({}),
@@ -88,18 +86,18 @@ def codec_for(
     Args:
         engines: Any network.
         codec: A key of `CODECS`.
-        images: Base images, (S, S, 3) each.
+        inputs: Base images or vectors, as `Input.read` returns them.
         seed: Seed of the samples and of the fit.
         options: Options of the codec.
     """
     network = engines.network
     centre_name = "centre_linear" if network.linear else "centre"  # without the last activation, the centre differs
     codec_class = CODECS[codec]
-    if images is not None:
-        return fit_codec(engines, codec_class, images, seed, options=options)
+    if inputs is not None:
+        return fit_codec(engines, codec_class, inputs, seed, options=options)
     if codec_class.needs_fit:
         return _packaged_codec(network, codec, options, centre_name)
-    packaged = fitted_codec(network.name, BACKBONES[network.name].default_cut)
+    packaged = fitted_codec(network.name, network.spec.default_cut)
     centre = packaged[0][centre_name] if packaged else None
     return FittedCodec(_make_codec(network, codec_class, None, seed, options), centre, 0.0)
 
@@ -121,18 +119,18 @@ def _packaged_codec(network: CutNetwork, codec: str, options: Mapping[str, Any],
 def fit_codec(
     engines: NetworkEngines,
     codec_class: type[Codec],
-    images: Iterable[Pixels],
+    inputs: Iterable[npt.NDArray[Any]],
     seed: int,
     *,
     options: Mapping[str, Any] = MappingProxyType({}),
 ) -> FittedCodec:
-    """Fit a codec on a uniform sample of all latent vectors of the images, and measure it on 1,000 of the images.
+    """Fit a codec on a uniform sample of all latent vectors of the inputs, and measure it on 1,000 of the inputs.
 
-    Memory is bounded by 200,000 vectors and 1,000 images.
+    Memory is bounded by 200,000 vectors and 1,000 inputs.
     """
     vectors = Reservoir(MAX_VECTORS, generator(seed, Purpose.CODEC_VECTORS))
     sample = Reservoir(_MAX_IMAGES, generator(seed, Purpose.CODEC_ERROR))
-    for batch in batched(images, _BATCH_SIZE):
+    for batch in batched(inputs, _BATCH_SIZE):
         sample.add(np.stack(batch))
         if codec_class.needs_fit:
             vectors.add(to_vectors(engines.latents(batch)))
@@ -151,14 +149,14 @@ def _make_codec(
 
 
 def measure_codec(
-    engines: NetworkEngines, codec: Codec, images: Sequence[Pixels] | Pixels
+    engines: NetworkEngines, codec: Codec, inputs: Inputs | npt.NDArray[Any]
 ) -> tuple[npt.NDArray[np.float32], float]:
-    """Return the mean z (D,) of images after the codec, and the codec's mean relative error."""
+    """Return the mean z (D,) of inputs after the codec, and the codec's mean relative error."""
     total = np.zeros(engines.network.spec.features)
     error = 0.0
-    for batch in batched(images, _BATCH_SIZE):
+    for batch in batched(inputs, _BATCH_SIZE):
         latents = engines.latents(batch)
         reconstructed = codec.decode(codec.encode(latents), engines.latent_shape)
         total += engines.features(reconstructed).sum(axis=0, dtype=np.float64)
         error += relative_error(codec, latents) * len(batch)
-    return (total / len(images)).astype(np.float32), error / len(images)
+    return (total / len(inputs)).astype(np.float32), error / len(inputs)

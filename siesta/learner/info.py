@@ -75,12 +75,22 @@ class WeightsInfo:
 
 @dataclass(frozen=True)
 class BackboneInfo:
-    """The network: name, layers below the cut, initial weights, image size in pixels, and space of the class means."""
+    """The network.
+
+    Attributes:
+        name: Its key in `BACKBONES`, or the name of a top over vectors.
+        cut: Layers below the cut.
+        weights: Its initial weights.
+        image_size: Side of the images in pixels; None if the learner takes vectors.
+        features: Length of the vectors; None if the learner takes images.
+        space: Space of the class means.
+    """
 
     name: str
     cut: int
     weights: WeightsInfo
-    image_size: int
+    image_size: int | None
+    features: int | None
     space: str
 
 
@@ -166,6 +176,7 @@ def learner_info(store: Store, network: CutNetwork) -> LearnerInfo:
             cut=settings["cut"],
             weights=WeightsInfo(weights["from"], tuple(weights["ignored"])),
             image_size=settings["image_size"],
+            features=settings.get("features"),
             space=space_of(settings, network),
         ),
         codec=_codec_info(store),

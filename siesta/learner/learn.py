@@ -8,9 +8,8 @@ from typing import Any
 
 from siesta.contracts import Codes
 from siesta.errors import BadInput, SiestaError
-from siesta.images import ImageLike
 from siesta.learner.state import LearnerState
-from siesta.pipeline import batched
+from siesta.pipeline import InputLike, batched
 from siesta.store import NewSample, OutdatedFeatures
 
 __all__ = ["SAMPLES_PER_TRANSACTION", "OnlineLearning"]
@@ -28,28 +27,28 @@ class OnlineLearning:
         self._state = state
         self._since_measurement = 0
 
-    def learn(self, images: Iterable[ImageLike], labels: Iterable[str], keys: Iterable[int | None] | None) -> list[int]:
-        """Learn labelled images in order; see `Siesta.learn_many`."""
+    def learn(self, inputs: Iterable[InputLike], labels: Iterable[str], keys: Iterable[int | None] | None) -> list[int]:
+        """Learn labelled images or vectors in order; see `Siesta.learn_many`."""
         self._state.require_awake()
         ids: list[int] = []
         try:
-            for batch in batched(_samples(images, labels, keys), SAMPLES_PER_TRANSACTION):
+            for batch in batched(_samples(inputs, labels, keys), SAMPLES_PER_TRANSACTION):
                 ids += self._learn_batch(batch)
         except SiestaError as error:
             error.safe = len(ids)
             raise
         return ids
 
-    def _learn_batch(self, batch: list[tuple[ImageLike, str, int | None]]) -> list[int]:
+    def _learn_batch(self, batch: list[tuple[InputLike, str, int | None]]) -> list[int]:
         state = self._state
-        pixels = [state.read(image) for image, _, _ in batch]
+        read = [state.read(given) for given, _, _ in batch]
         codec_error = None
-        self._since_measurement += len(pixels)
+        self._since_measurement += len(read)
         if self._since_measurement >= _MEASURE_EVERY:
-            codes, codec_error = state.pipeline.encode_measured(pixels)
+            codes, codec_error = state.pipeline.encode_measured(read)
             self._since_measurement = 0
         else:
-            codes = state.pipeline.encode(pixels)
+            codes = state.pipeline.encode(read)
         return self._store(codes, [label for _, label, _ in batch], [key for _, _, key in batch], codec_error)
 
     def learn_encoded(self, codes: Codes, labels: Sequence[str], keys: Sequence[int | None] | None) -> list[int]:
@@ -87,11 +86,13 @@ class OnlineLearning:
 
 
 def _samples(
-    images: Iterable[ImageLike], labels: Iterable[str], keys: Iterable[int | None] | None
-) -> Iterator[tuple[ImageLike, str, int | None]]:
-    """Yield each image with its label and key; raise `BadInput` where one of the three runs out first."""
+    inputs: Iterable[InputLike], labels: Iterable[str], keys: Iterable[int | None] | None
+) -> Iterator[tuple[InputLike, str, int | None]]:
+    """Yield each image or vector with its label and key; raise `BadInput` where one of the three runs out first."""
     missing: Any = object()
-    for image, label, key in zip_longest(images, labels, () if keys is None else keys, fillvalue=missing):
-        if image is missing or label is missing or (key is missing and keys is not None):
-            raise BadInput("the numbers of images, labels and keys differ: give one label, and one key, for each image")
-        yield image, label, None if key is missing else key
+    for given, label, key in zip_longest(inputs, labels, () if keys is None else keys, fillvalue=missing):
+        if given is missing or label is missing or (key is missing and keys is not None):
+            raise BadInput(
+                "the numbers of samples, labels and keys differ: give one label, and one key, for each sample"
+            )
+        yield given, label, None if key is missing else key

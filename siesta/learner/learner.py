@@ -7,14 +7,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from siesta.backbones import BACKBONES, DEFAULT_BACKBONE, DEFAULT_SPACE, PUBLISHED, BackboneSpec
-from siesta.codecs import CODECS, DEFAULT_CODEC
+import numpy.typing as npt
+
+from siesta.backbones import DEFAULT_BACKBONE, DEFAULT_SPACE, PUBLISHED, BackboneSpec
 from siesta.contracts import Codec, Codes, OnProgress, Prediction
 from siesta.engines import choose_engine
 from siesta.head import Head
 from siesta.head.kinds import DEFAULT_HEAD
-from siesta.images import ImageLike, Pixels
-from siesta.learner.create import CreateOptions, create_store, removed_if_unusable
+from siesta.learner.create import CreateOptions, create_store, removed_if_unusable, resolve_network
 from siesta.learner.edits import Edits
 from siesta.learner.info import LearnerInfo, learner_info
 from siesta.learner.learn import OnlineLearning
@@ -22,7 +22,7 @@ from siesta.learner.predict import predict_codes
 from siesta.learner.recode import replace_codec
 from siesta.learner.sleep import sleep, sleep_async
 from siesta.learner.state import BATCH_SIZE, LearnerState
-from siesta.pipeline import Pipeline, batched, resolve_device
+from siesta.pipeline import InputLike, Pipeline, batched, resolve_device
 from siesta.sleep.job import SleepJob
 from siesta.sleep.options import SleepFields, SleepOptions
 from siesta.sleep.report import SleepReport
@@ -40,10 +40,11 @@ IN_MEMORY = ":memory:"
 
 
 class Siesta:
-    """An image classifier that learns online while awake and trains its network while asleep.
+    """A classifier of images, or of vectors, that learns online while awake and trains its network while asleep.
 
     Each labelled image is learned at once, in one pass: its compressed features are stored under a byte budget, and
-    the mean of its class moves. A sleep trains the upper layers on stored samples. A learner lives in a directory.
+    the mean of its class moves. A sleep trains the upper layers on stored samples. A learner lives in a directory. If
+    it is created with `features`, it takes vectors of that length where these methods say images.
 
     Example:
         >>> import numpy as np
@@ -81,11 +82,13 @@ class Siesta:
         memory: str | int = "64MB",
         backbone: str | BackboneSpec = DEFAULT_BACKBONE,
         cut: int | None = None,
-        codec: str | type[Codec] = DEFAULT_CODEC,
+        features: int | None = None,
+        top_layers: int | None = None,
+        codec: str | type[Codec] | None = None,
         codec_options: Mapping[str, Any] | None = None,
         weights: str | Path = PUBLISHED,
         image_size: int | None = None,
-        base: str | Path | Iterable[ImageLike] | None = None,
+        base: str | Path | Iterable[InputLike] | None = None,
         space: str = DEFAULT_SPACE,
         hold_out: bool = True,
         head: str = DEFAULT_HEAD,
@@ -100,12 +103,15 @@ class Siesta:
             memory: The budget for stored samples: a number of bytes, or text such as "64MB" or "500 samples".
             backbone: A key of `BACKBONES`, or a spec of your own with a name.
             cut: The number of layers below the cut; the backbone's default when None.
-            codec: How samples are stored: "opq", "raw" for images, with no layer below the cut, or a class of your own.
+            features: Length of the vectors that the learner takes in place of images, such as 768.
+            top_layers: The number of trainable layers over vectors, 1 to 3; None takes the default.
+            codec: How samples are stored: "opq" (images by default), "float16" (vectors by default), "raw" for images,
+                with no layer below the cut, or a class of your own.
             codec_options: Options of the codec, such as `{"codebooks": 32}` for opq.
             weights: A file of weights, "random", or "published" for the ones that come with the backbone.
             image_size: Pixels on each side that images are resized and cropped to; the backbone's own when None.
             base: Images to fit the codec on: a folder, with or without labels, of which at most 1,000 are read, or
-                an iterable of images, of which all are. The codec that comes with the package is used when None.
+                an iterable of images or vectors, of which all are. None takes the codec that comes with the package.
             space: The feature space of the class means: "centred" (features minus their mean over base images),
                 "plain" (the paper's variant), or "linear_centred" and "linear", the same before the last activation.
             hold_out: Whether up to five samples of each class with 20 or more are never rehearsed, to evaluate sleeps.
@@ -114,10 +120,9 @@ class Siesta:
             device: The torch device.
             engine: What runs the network outside of sleep, "onnx" or "torch"; the device decides when None.
         """
-        network, codec = BACKBONES.name_of(backbone), CODECS.name_of(codec)
-        image_size = BACKBONES[network].image_size if image_size is None else image_size
+        network = resolve_network(backbone, image_size, features, top_layers)
         options = CreateOptions(
-            memory, network, cut, codec, codec_options or {}, weights, image_size, base, space, hold_out, seed, head
+            memory, network, cut, codec, codec_options or {}, weights, base, space, hold_out, seed, head
         )
         folder = None if str(path) == IN_MEMORY else Path(path)
         store = create_store(folder, options, resolve_device(device), engine)
@@ -185,33 +190,30 @@ class Siesta:
 
     # -- learn and predict ----------------------------------------------------------------------------------------
 
-    def read(self, image: ImageLike) -> Pixels:
+    def read(self, image: InputLike) -> npt.NDArray[Any]:
         """Return an image as the network sees it, (S, S, 3) bytes; every method accepts such an array unchanged."""
         return self._state.read(image)
 
-    def learn_one(self, image: ImageLike, label: str) -> int:
+    def learn_one(self, image: InputLike, label: str) -> int:
         """Learn one labelled image at once; return the id of the stored sample."""
         return self.learn_many([image], [label])[0]
 
     def learn_many(
-        self, images: Iterable[ImageLike], labels: Iterable[str], keys: Iterable[int | None] | None = None
+        self, images: Iterable[InputLike], labels: Iterable[str], keys: Iterable[int | None] | None = None
     ) -> list[int]:
-        """Learn labelled images in order, 32 in one transaction.
+        """Learn labelled images in order, 32 in one transaction; return the ids of the stored samples.
 
         Args:
-            images: Paths, PIL images or arrays; may be a generator.
+            images: Paths, PIL images or arrays, or vectors; may be a generator.
             labels: One for each image.
             keys: A 64-bit number for each image, by which `known_keys` finds its sample.
 
-        Returns:
-            The ids of the stored samples.
-
         Raises:
-            SiestaError: The transaction that failed stored nothing; `safe` is the number of samples stored before it.
+            SiestaError: The transaction that failed stored nothing; `safe` is the number of samples stored before.
         """
         return self._learning.learn(images, labels, keys)
 
-    def encode(self, images: Iterable[ImageLike]) -> Codes:
+    def encode(self, images: Iterable[InputLike]) -> Codes:
         """Return the codes (B, code_bytes) of images, for `learn_encoded` and `predict_encoded`."""
         return self._state.encode(images)
 
@@ -221,7 +223,7 @@ class Siesta:
         Args:
             codes: What `encode` returned for the images, (B, code_bytes).
             labels: One for each.
-            keys: A 64-bit number for each, by which `known_keys` finds its sample.
+            keys: As in `learn_many`, one for each.
         """
         return self._learning.learn_encoded(codes, labels, keys)
 
@@ -230,14 +232,14 @@ class Siesta:
         return self._store.samples.known_keys(keys)
 
     def predict_one(
-        self, image: ImageLike, top: int = 5, *, threshold: float | None = None, error_rate: float | None = None
+        self, image: InputLike, top: int = 5, *, threshold: float | None = None, error_rate: float | None = None
     ) -> Prediction:
         """Return the best label for an image with its probability, and the `top` best; see `predict_encoded`."""
         return self.predict_many([image], top, threshold=threshold, error_rate=error_rate)[0]
 
     def predict_many(
         self,
-        images: Iterable[ImageLike],
+        images: Iterable[InputLike],
         top: int = 5,
         *,
         threshold: float | None = None,
@@ -336,17 +338,16 @@ class Siesta:
         """Replace a sample by the same one with another label; return the id of the new sample."""
         return self._edits.correct(sample_id, label)
 
-    def renew_codec(self, codec: Codec, error: float, pictures: Mapping[int, ImageLike]) -> int:
+    def renew_codec(self, codec: Codec, error: float, pictures: Mapping[int, InputLike]) -> int:
         """Encode all stored samples with another codec and use it from now on; `siesta.learner.refit` fits one.
+
+        It returns the number of samples that were encoded from their images.
 
         Args:
             codec: A codec for latents of this learner's shape.
-            error: Its relative error on the images that it was fitted on.
-            pictures: Images of some samples, by sample id. Their codes are computed from these; those of the other
-                samples from what the old codec kept of them, which loses precision a second time.
-
-        Returns:
-            The number of samples that were encoded from their images.
+            error: Its relative error on what it was fitted on.
+            pictures: Images of some samples, by sample id. The codes of the others are computed from what the old codec
+                kept of them, which loses precision a second time.
         """
         return replace_codec(self._state, codec, error, pictures)
 

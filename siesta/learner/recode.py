@@ -10,26 +10,25 @@ import numpy.typing as npt
 from siesta.contracts import Codec, Codes, Ids
 from siesta.head import Head
 from siesta.head.kinds import DISCRIMINANT, head_of
-from siesta.images import ImageLike
 from siesta.learner.state import BATCH_SIZE, LearnerState
-from siesta.pipeline import Pipeline
+from siesta.pipeline import InputLike, Pipeline
 from siesta.sleep.counted_statistics import CountedStatistics, samples_to_count
 from siesta.sleep.delta_sums import DeltaSums
 
 __all__ = ["replace_codec"]
 
 
-def replace_codec(state: LearnerState, codec: Codec, error: float, images: Mapping[int, ImageLike]) -> int:
+def replace_codec(state: LearnerState, codec: Codec, error: float, originals: Mapping[int, InputLike]) -> int:
     """Encode all stored samples with another codec and use it from now on; see `Siesta.renew_codec`."""
     store = state.store
     ids = store.samples.ids()
-    from_images = sum(sample_id in images for sample_id in ids.tolist())
+    from_images = sum(sample_id in originals for sample_id in ids.tolist())
     with state.changing():
         entry = {"what": "refit", "samples": len(ids), "from_pictures": from_images}
         head = Head.from_state(store.snapshot().weights["head"])  # as of the last sleep
         pipeline = state.pipeline.with_codec(codec)
         since = store.generations.get(store.generations.active()).since
-        recoded = _recoded(state, ids, codec, images)
+        recoded = _recoded(state, ids, codec, originals)
         statistics = None
         if head_of(store.settings) == DISCRIMINANT:
             statistics = CountedStatistics(pipeline.spec.features)
@@ -56,13 +55,13 @@ def _counted(
 
 
 def _recoded(
-    state: LearnerState, ids: Ids, codec: Codec, images: Mapping[int, ImageLike]
+    state: LearnerState, ids: Ids, codec: Codec, originals: Mapping[int, InputLike]
 ) -> Iterator[tuple[Ids, Codes]]:
-    """Yield ids and new codes in batches, from a sample's own image where it is given."""
+    """Yield ids and new codes in batches, from a sample's own image or vector where it is given."""
     for start in range(0, len(ids), BATCH_SIZE):
         batch = ids[start : start + BATCH_SIZE]
         latents = state.pipeline.codec.decode(state.store.samples.get(batch)[1], state.pipeline.latent_shape)
         for row, sample_id in enumerate(batch.tolist()):
-            if sample_id in images:
-                latents[row] = state.pipeline.latents([state.read(images[sample_id])])[0]
+            if sample_id in originals:
+                latents[row] = state.pipeline.latents([state.read(originals[sample_id])])[0]
         yield batch, codec.encode(latents)

@@ -8,7 +8,7 @@ from pathlib import Path
 from siesta.data import labelled_files, picture_files
 from siesta.errors import BadInput
 from siesta.learner import Siesta
-from siesta.learner.fitting import base_images, fit_codec
+from siesta.learner.fitting import base_inputs, fit_codec
 from siesta.learner.folders import file_key
 
 __all__ = ["RefitReport", "refit"]
@@ -43,7 +43,7 @@ def refit(learner: Siesta, base: Path) -> RefitReport:
         raise BadInput(f"the codec {codec.name} is not fitted to images: this learner has no codec to fit")
     picture_files(base)  # raises `BadInput` if there are none
     error_before: float = settings["codec_error"]
-    images = base_images(base, settings["image_size"], settings["seed"])
+    images = base_inputs(base, learner.pipeline.input, settings["seed"])
     fitted = fit_codec(learner.pipeline.engines, type(codec), images, settings["seed"], options=codec.options)
     from_images = learner.renew_codec(fitted.codec, fitted.error, _original_files(learner, base))
     return RefitReport(learner.info().samples.stored, from_images, error_before, fitted.error)

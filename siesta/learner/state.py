@@ -14,8 +14,7 @@ from siesta.errors import BadInput, Damaged, SiestaError
 from siesta.head import Discriminant, FeatureStatistics, Head
 from siesta.head.discriminant import discriminant_for
 from siesta.head.kinds import DISCRIMINANT
-from siesta.images import ImageLike, Pixels, read_image
-from siesta.pipeline import Pipeline, batched
+from siesta.pipeline import InputLike, Pipeline, batched
 from siesta.sleep.calibration import Confidence
 from siesta.store import RecentSum, Snapshot, Store, StoredSample, StoredStatistics
 
@@ -201,13 +200,13 @@ class LearnerState:
             self.discriminant.add(stored.since.classes, stored.since.features)
             self._newest_counted = int(stored.since.ids[-1])
 
-    def read(self, image: ImageLike) -> Pixels:
-        """Return the pixels (S, S, 3) of an image at the size of this learner."""
-        return read_image(image, self.pipeline.image_size)
+    def read(self, given: InputLike) -> npt.NDArray[Any]:
+        """Return an image, or a vector, as the pipeline takes it."""
+        return self.pipeline.input.read(given)
 
-    def encode(self, images: Iterable[ImageLike]) -> Codes:
-        """Return the codes (B, code_bytes) of images."""
-        batches = [self.pipeline.encode([self.read(image) for image in batch]) for batch in batched(images, BATCH_SIZE)]
+    def encode(self, inputs: Iterable[InputLike]) -> Codes:
+        """Return the codes (B, code_bytes) of images or vectors."""
+        batches = [self.pipeline.encode([self.read(each) for each in batch]) for batch in batched(inputs, BATCH_SIZE)]
         return np.concatenate([np.zeros((0, self.store.code_bytes), np.uint8), *batches])
 
     def validate_codes(self, codes: Codes) -> None:

@@ -1,7 +1,8 @@
 """Mixup and CutMix on latents: they mix two batches into one and return the share of the first in it.
 
 Tokens (N, d) are a square grid of patches, row by row, after at most one class token. CutMix cuts its box in that grid
-and averages the class tokens, which belong to neither part, with the weights that the patches have.
+and averages the class tokens, which belong to neither part, with the weights that the patches have. A single token, as
+vectors are, has no patches, and is averaged like a class token.
 
 The loss of a mixed batch is share * CE(labels of the first) + (1 - share) * CE(labels of the second). The module does
 not import torch, so that the command line's help is quick.
@@ -62,7 +63,10 @@ def cutmix(first: Tensor, second: Tensor, rng: np.random.Generator) -> tuple[Ten
         Mixed latents of that shape, and the share of `first` in them.
     """
     rows, columns = _grid(first)
-    side = float(np.sqrt(1 - rng.beta(_CUTMIX_ALPHA, _CUTMIX_ALPHA)))  # of the box, as a share of the grid's
+    drawn = float(rng.beta(_CUTMIX_ALPHA, _CUTMIX_ALPHA))
+    if not rows:
+        return drawn * first + (1 - drawn) * second, drawn
+    side = float(np.sqrt(1 - drawn))  # of the box, as a share of the grid's
     high = _interval(rows, side, rng)
     wide = _interval(columns, side, rng)
     covered = (high.stop - high.start) * (wide.stop - wide.start)
@@ -79,10 +83,12 @@ def cutmix(first: Tensor, second: Tensor, rng: np.random.Generator) -> tuple[Ten
 
 
 def _grid(latents: Tensor) -> tuple[int, int]:
-    """Return rows and columns of latents (B, d, r, s), or of the patches among tokens (B, N, d)."""
+    """Return rows and columns of latents (B, d, r, s), or of the patches among tokens (B, N, d); 0 of one token."""
     if latents.ndim == 4:
         return latents.shape[2], latents.shape[3]
     tokens = latents.shape[1]
+    if tokens == 1:
+        return 0, 0
     side = math.isqrt(tokens)
     if tokens - side**2 not in (0, 1):
         raise BadInput(f"cutmix needs tokens on a square grid, after at most one class token, not {tokens}: use mixup")

@@ -15,18 +15,19 @@ from siesta.backbones.cut_network import initial_network
 from siesta.codecs import OPQ, Raw, relative_error
 from siesta.contracts import Latents, Normalization
 from siesta.errors import BadInput
-from siesta.images import Pixels, normalize
-from siesta.learner.fitting import base_images, codec_for, fit_codec, measure_codec
+from siesta.images import ImageInput, Pixels, normalize
+from siesta.learner.fitting import base_inputs, codec_for, fit_codec, measure_codec
 from siesta.pipeline import NetworkEngines
 
 
 def engines(
     name: str = DEFAULT_BACKBONE, cut: int | None = None, weights: str = PUBLISHED, linear: bool = False
 ) -> NetworkEngines:
-    network = initial_network(name, cut, weights=weights, linear=linear, image_size=32)
+    network = initial_network(name, cut, weights=weights, linear=linear, input_size=32)
     return NetworkEngines(network, engine="torch")  # a codec that is fitted on slightly other latents is another one
 
 
+IMAGES = ImageInput(32, Normalization((0, 0, 0), (1, 1, 1)))
 NOISE: list[Pixels] = list(np.random.default_rng(0).integers(0, 255, (70, 32, 32, 3), dtype=np.uint8))
 
 
@@ -74,20 +75,20 @@ def test_memory_is_bounded_and_the_whole_stream_is_read(monkeypatch: pytest.Monk
     assert seen == 210 and kept == [256]
 
 
-def test_base_images_are_some_of_a_folder_or_all_of_a_stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_base_inputs_are_some_of_a_folder_or_all_of_a_stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number, pixels in enumerate(NOISE[:6]):
         Image.fromarray(pixels).save(tmp_path / f"{number}.png")
     (tmp_path / "broken.png").write_bytes(b"no picture")
     files = sorted(tmp_path.iterdir())
-    assert len(list(base_images(tmp_path, 32, 0))) == len(list(base_images(files, 32, 0))) == 6
+    assert len(list(base_inputs(tmp_path, IMAGES, 0))) == len(list(base_inputs(files, IMAGES, 0))) == 6
     monkeypatch.setattr("siesta.learner.fitting._MAX_IMAGES", 4)
-    drawn = [[pixels.tobytes() for pixels in base_images(str(tmp_path), 32, seed)] for seed in (0, 0, 1)]
+    drawn = [[pixels.tobytes() for pixels in base_inputs(str(tmp_path), IMAGES, seed)] for seed in (0, 0, 1)]
     assert drawn[0] == drawn[1] != drawn[2] and len(drawn[0]) == 4
-    assert len(list(base_images(files, 32, 0))) == 6
+    assert len(list(base_inputs(files, IMAGES, 0))) == 6
     with pytest.raises(BadInput, match="none of the images to fit on can be read"):
-        list(base_images([tmp_path / "broken.png"], 32, 0))
+        list(base_inputs([tmp_path / "broken.png"], IMAGES, 0))
     with pytest.raises(BadInput, match="is not a folder"):
-        base_images(tmp_path / "nowhere", 32, 0)
+        base_inputs(tmp_path / "nowhere", IMAGES, 0)
 
 
 @pytest.mark.parametrize("linear", [False, True])

@@ -41,7 +41,7 @@ def test_a_failed_learn_many_reports_how_many_samples_are_stored(learner: Siesta
         learner.learn_one("gone.png", "red")
     assert caught.value.safe == 0
     for keys in (None, range(3)):
-        with pytest.raises(BadInput, match="images, labels and keys differ"):
+        with pytest.raises(BadInput, match="samples, labels and keys differ"):
             learner.learn_many(images[:2], labels[: 1 if keys is None else 2], keys)
 
 
@@ -157,7 +157,7 @@ def test_invalid_samples_are_refused_and_leave_nothing(learner: Siesta) -> None:
     ):
         with pytest.raises(BadInput, match=words):
             learner.learn_one(image, label)
-    with pytest.raises(BadInput, match="images, labels and keys differ"):
+    with pytest.raises(BadInput, match="samples, labels and keys differ"):
         learner.learn_many([picture("red")], [])
     assert learner.info().classes == () and len(learner.head) == 0
 

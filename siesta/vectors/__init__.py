@@ -1,0 +1,5 @@
+"""Vectors that another network has computed, as the input of a learner, and files of them."""
+
+from siesta.vectors.inputs import VectorInput, VectorLike
+
+__all__ = ["VectorInput", "VectorLike"]
