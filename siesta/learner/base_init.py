@@ -15,13 +15,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Literal, Unpack
 
 from siesta.contracts import OnProgress, Progress
 from siesta.data import picture_files
 from siesta.errors import BadInput
 from siesta.head.kinds import head_of
 from siesta.learner import IN_MEMORY, Siesta
+from siesta.learner.create_options import NetworkFields
 from siesta.learner.folders import learn_files, valid_labelled_files
 from siesta.sleep.options import SleepOptions
 from siesta.sleep.report import SleepReport
@@ -30,7 +31,7 @@ from siesta.store import OVERHEAD_BYTES, parse_bytes
 
 __all__ = [
     "EPOCHS",
-    "CreateFields",
+    "BaseFields",
     "InitProgress",
     "InitResult",
     "OnInitProgress",
@@ -45,18 +46,9 @@ _CHECKPOINT = "base.training"  # in the learner's folder, while its base trainin
 _FIXED_SETTINGS = ("backbone", "cut", "codec", "weights", "image_size", "space", "head", "memory", "seed")
 
 
-class CreateFields(TypedDict, total=False):
-    """Keyword arguments for `Siesta.create`, where they are documented."""
+class BaseFields(NetworkFields, total=False):
+    """Keyword arguments for `Siesta.create`, see `CreateOptions`."""
 
-    memory: str | int
-    backbone: str
-    cut: int | None
-    codec: str | None
-    codec_options: Mapping[str, Any] | None
-    weights: str | Path
-    image_size: int | None
-    space: str
-    head: str
     device: str
     engine: str | None
 
@@ -113,7 +105,7 @@ def initialise(
     lr: float | None = None,
     seed: int = 0,
     on_progress: OnInitProgress | None = None,
-    **fields: Unpack[CreateFields],
+    **fields: Unpack[BaseFields],
 ) -> InitResult:
     """Create the learner at `path` from a folder of base images, or continue an interrupted base initialisation.
 
@@ -228,7 +220,7 @@ def _base_files(folder: Path) -> tuple[bool, list[tuple[Path, str]]]:
     return False, [(file, "") for file in images]
 
 
-def _create_or_open(path: Path, files: list[Path], seed: int, notify: OnInitProgress, fields: CreateFields) -> Siesta:
+def _create_or_open(path: Path, files: list[Path], seed: int, notify: OnInitProgress, fields: BaseFields) -> Siesta:
     """Return the learner at `path`, with a codec fitted on the files."""
     if str(path) == IN_MEMORY:
         raise BadInput(f"base initialisation continues where it stopped: give a folder, not {IN_MEMORY}")

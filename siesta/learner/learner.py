@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy.typing as npt
 
-from siesta.backbones import DEFAULT_BACKBONE, DEFAULT_SPACE, PUBLISHED, BackboneSpec
 from siesta.contracts import Codec, Codes, OnProgress, Prediction
 from siesta.engines import choose_engine
 from siesta.head import Head
-from siesta.head.kinds import DEFAULT_HEAD
-from siesta.learner.create import CreateOptions, create_store, removed_if_unusable, resolve_network
+from siesta.learner.create import create_store, removed_if_unusable
+from siesta.learner.create_options import CreateFields, CreateOptions
 from siesta.learner.edits import Edits
 from siesta.learner.info import LearnerInfo, learner_info
 from siesta.learner.learn import OnlineLearning
@@ -79,51 +78,19 @@ class Siesta:
         cls,
         path: str | Path,
         *,
-        memory: str | int = "64MB",
-        backbone: str | BackboneSpec = DEFAULT_BACKBONE,
-        cut: int | None = None,
-        features: int | None = None,
-        top_layers: int | None = None,
-        codec: str | type[Codec] | None = None,
-        codec_options: Mapping[str, Any] | None = None,
-        weights: str | Path = PUBLISHED,
-        image_size: int | None = None,
-        base: str | Path | Iterable[InputLike] | None = None,
-        space: str = DEFAULT_SPACE,
-        hold_out: bool = True,
-        head: str = DEFAULT_HEAD,
-        seed: int = 0,
         device: str = "cpu",
         engine: str | None = None,
+        **fields: Unpack[CreateFields],
     ) -> Siesta:
         """Create an empty learner.
 
         Args:
             path: The directory to create, or ":memory:" to keep the learner in RAM.
-            memory: The budget for stored samples: a number of bytes, or text such as "64MB" or "500 samples".
-            backbone: A key of `BACKBONES`, or a spec of your own with a name.
-            cut: The number of layers below the cut; the backbone's default when None.
-            features: Length of the vectors that the learner takes in place of images, such as 768.
-            top_layers: The number of trainable layers over vectors, 1 to 3; None takes the default.
-            codec: How samples are stored: "opq" (images by default), "float16" (vectors by default), "raw" for images,
-                with no layer below the cut, or a class of your own.
-            codec_options: Options of the codec, such as `{"codebooks": 32}` for opq.
-            weights: A file of weights, "random", or "published" for the ones that come with the backbone.
-            image_size: Pixels on each side that images are resized and cropped to; the backbone's own when None.
-            base: Images to fit the codec on: a folder, with or without labels, of which at most 1,000 are read, or
-                an iterable of images or vectors, of which all are. None takes the codec that comes with the package.
-            space: The feature space of the class means: "centred" (features minus their mean over base images),
-                "plain" (the paper's variant), or "linear_centred" and "linear", the same before the last activation.
-            hold_out: Whether up to five samples of each class with 20 or more are never rehearsed, to evaluate sleeps.
-            head: The head that predicts: "discriminant", on statistics of stored samples, or "cosine", as in the paper.
-            seed: Seed of all random streams of this learner.
             device: The torch device.
             engine: What runs the network outside of sleep, "onnx" or "torch"; the device decides when None.
+            **fields: Fields of `CreateOptions`: memory, backbone, features, base, seed and others.
         """
-        network = resolve_network(backbone, image_size, features, top_layers)
-        options = CreateOptions(
-            memory, network, cut, codec, codec_options or {}, weights, base, space, hold_out, seed, head
-        )
+        options = CreateOptions(**fields)
         folder = None if str(path) == IN_MEMORY else Path(path)
         store = create_store(folder, options, resolve_device(device), engine)
         with removed_if_unusable(store):

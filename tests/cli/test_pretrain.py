@@ -196,7 +196,10 @@ def test_wrong_data_is_refused(photos: Path, out: Path, tmp_path: Path) -> None:
     cases = [
         (pretrain(out, photos, method="byol"), "no method 'byol': choose one of swav, barlow_twins"),
         (pretrain(out, tmp_path / "empty"), "has no image files"),
-        (CliRunner().invoke(app, ["pretrain", "supervised", "--data", str(flat), "--out", str(out)]), "no folders with images"),
+        (
+            CliRunner().invoke(app, ["pretrain", "supervised", "--data", str(flat), "--out", str(out)]),
+            "no folders with images",
+        ),
         (CliRunner().invoke(app, ["pretrain", "swav", "--out", str(out)]), "give a folder of them as --data"),
         (
             CliRunner().invoke(app, [*seed, "--set", "teacher=resnet18", "--set", f"teacher_weights={teacher}"]),

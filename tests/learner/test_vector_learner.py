@@ -125,16 +125,9 @@ def test_a_refused_vector_stores_nothing_of_its_transaction() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"features": 0}, "features is 0: give the length of your vectors, 1 to 8,192"),
-        ({"features": 8, "top_layers": 4}, "top_layers is 4: give 1 to 3"),
-        ({"top_layers": 1}, "top_layers is for a learner of vectors"),
-        ({"features": 8, "image_size": 32}, "a learner of vectors has no backbone and no image size"),
-        ({"features": 8, "backbone": "resnet18"}, "a learner of vectors has no backbone and no image size"),
-        ({"features": 8, "cut": 3}, "a learner of vectors has no cut and no file of weights"),
-        ({"features": 8, "weights": "random"}, "a learner of vectors has no cut and no file of weights"),
+        ({"features": -1}, "features is -1: give the length of your vectors"),
         ({"features": 8, "codec": "raw"}, "the codec raw stores pixels, and this network takes vectors"),
         ({"features": 8, "codec": "opq"}, "no fitted codec comes with vectors_1"),
-        ({"features": 8, "base": "folder"}, "base is folder, and this learner takes vectors: give an array"),
         ({"features": 8, "space": "linear"}, "vectors_1 has no activation before z to leave out"),
     ],
 )
