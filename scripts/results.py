@@ -29,7 +29,7 @@ from scripts.experiment_tables import (
 from scripts.fault_tables import audit, faults, hostile_clients, soak
 from scripts.measurement_tables import ROOT, bench, birds, demo, headlines, networks, rows_of, sleep_rounds, unknown
 from scripts.ssl_tables import chain, pretraining
-from scripts.study_tables import heads, sleep_variants
+from scripts.study_tables import between_sleeps, heads, sleep_variants
 from siesta.cli.tour import TourStep, save_learning_curve
 from siesta.errors import SiestaError
 
@@ -71,6 +71,7 @@ SECTIONS: dict[str, dict[str, Callable[[], str]]] = {
         "class_means": class_means,
         "heads": heads,
         "search": search,
+        "between_sleeps": between_sleeps,
         "sleep_variants": sleep_variants,
         "sleep_rounds": sleep_rounds,
         "full": full,

@@ -7,9 +7,10 @@ from itertools import groupby
 
 from scripts.measurement_tables import ROOT, Row, rows_of, table
 
-__all__ = ["heads", "sleep_variants"]
+__all__ = ["between_sleeps", "heads", "sleep_variants"]
 
 _CONFIG = ("dataset", "image_size", "steps", "updates", "seed")
+_COLUMNS = 4  # of steps; of more, the first and the last are shown
 
 
 def heads() -> str:
@@ -47,15 +48,34 @@ def sleep_variants() -> str:
 
 def _sleep_variants(rows: list[Row]) -> str:
     steps = rows[0]["config"]["steps"]
-    header = ["variant", *(f"step {number + 1}, awake -> slept" for number in range(steps)), "top-5 after the last"]
+    shown = list(range(steps)) if steps <= _COLUMNS else [0, steps - 1]
+    header = ["variant", *(f"step {number + 1}, awake -> slept" for number in shown), "top-5 after the last"]
     header += ["cosine softmax after the last"]
     cells = {(row["variant"], row["stage"]): row for row in rows}
     body = []
     for name in dict.fromkeys(row["variant"] for row in rows):
-        pairs = [(cells[name, f"{number}-awake"], cells[name, f"{number}-slept"]) for number in range(steps)]
+        pairs = [(cells[name, f"{number}-awake"], cells[name, f"{number}-slept"]) for number in shown]
         last = pairs[-1][1]
         gains = [f"{awake['discriminant_top1']:.1f} -> {slept['discriminant_top1']:.1f}" for awake, slept in pairs]
         body.append([name, *gains, f"{last['discriminant_top5']:.1f}", _pair(last, "cosine_top1", "cosine_top5")])
+    return f"{table(header, body)}\n\n{_note(rows, 'sleep_variants')}"
+
+
+def between_sleeps() -> str:
+    """Return a table for each data set: accuracy on the classes of earlier steps, before and after each sleep."""
+    rows = [
+        row for row in _rows("studies/sleep_variants", "sleep_variants CUB_200_2011") if row["variant"] == "default"
+    ]
+    return "\n\n".join(_between_sleeps(part) for _, part in _by_config(rows))
+
+
+def _between_sleeps(rows: list[Row]) -> str:
+    cells = {row["stage"]: row["discriminant_old_top1"] for row in rows if "discriminant_old_top1" in row}
+    body = []
+    for number in range(1, rows[0]["config"]["steps"]):
+        before, after = cells[f"{number}-awake"], cells[f"{number}-slept"]
+        body.append([str(number + 1), f"{before:.1f}", f"{after:.1f}", f"{after - before:+.1f}"])
+    header = ["sleep", "old classes before it, top-1 %", "after it", "difference"]
     return f"{table(header, body)}\n\n{_note(rows, 'sleep_variants')}"
 
 

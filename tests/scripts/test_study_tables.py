@@ -58,6 +58,24 @@ def test_variants_of_sleep_have_a_row_each_and_a_table_for_each_data_set(studies
     assert "| plain | 50.0 -> 50.0 |" in cub and "| averaged | 60.0 -> 60.0 |" in cub and "seed 0" in cub
 
 
+def test_old_classes_are_compared_before_and_after_each_sleep(studies: Path) -> None:
+    rows = [*_variant("default", 50.0), *_variant("plain", 70.0)]
+    for row, old in zip(rows[2:4], (40.0, 41.5), strict=True):
+        row["discriminant_old_top1"] = old
+    _write(studies / "sleep_variants.jsonl", rows)
+    assert "| 2 | 40.0 | 41.5 | +1.5 |" in study_tables.between_sleeps()
+
+
+def test_of_many_steps_the_first_and_the_last_are_shown(studies: Path) -> None:
+    rows = [
+        {**row, "stage": f"{number}-{state}", "discriminant_top1": 50.0 + number}
+        for number in range(6)
+        for state, row in zip(("awake", "slept"), _variant("plain", 50.0)[:2], strict=True)
+    ]
+    _write(studies / "sleep_variants.jsonl", [{**row, "config": {**CONFIG, "steps": 6}} for row in rows])
+    assert "| plain | 50.0 -> 50.0 | 55.0 -> 55.0 |" in study_tables.sleep_variants()
+
+
 def test_heads_are_compared_at_the_first_and_the_last_step(studies: Path) -> None:
     stages = [
         ("0-awake", "all"),
