@@ -14,6 +14,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 import platformdirs
 
@@ -29,6 +30,7 @@ __all__ = [
     "refuse_links",
     "replace_file",
     "replace_folder",
+    "replacing",
     "sha256",
     "sync_folder",
     "write_file",
@@ -109,25 +111,24 @@ def write_file(path: Path, content: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def replace_file(path: Path, content: bytes | str, *, mode: int = 0o666, sync: bool = True) -> None:
-    """Write a file atomically: readers see the old content or the new one, never a part of it.
+@contextlib.contextmanager
+def replacing(path: Path, *, mode: int = 0o666, sync: bool = True) -> Iterator[BinaryIO]:
+    """Yield a file to write; when the block ends it becomes `path` atomically, and when it raises, nothing changes.
 
-    The content is written to a hidden partial file with a unique name, which is then renamed. Partial files of `path`
-    that a killed process left behind are removed.
+    It is a hidden partial file with a unique name. Partial files of `path` that a killed process left behind are
+    removed.
 
     Args:
         path: The file to create or to replace.
-        content: Its new content; text is encoded as UTF-8.
         mode: Permissions, before the umask.
         sync: Sync file and folder to disk, so that the new content survives a loss of power.
     """
-    data = content.encode() if isinstance(content, str) else content
     with disk_errors(path):
         _remove_leftovers(path)
         partial, handle = _new_partial_file(path, mode)
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(data)
+                yield file
                 file.flush()
                 if sync:
                     os.fsync(file.fileno())
@@ -137,6 +138,19 @@ def replace_file(path: Path, content: bytes | str, *, mode: int = 0o666, sync: b
             raise
         if sync:
             sync_folder(path.parent)
+
+
+def replace_file(path: Path, content: bytes | str, *, mode: int = 0o666, sync: bool = True) -> None:
+    """Write a file atomically: readers see the old content or the new one, never a part of it; see `replacing`.
+
+    Args:
+        path: The file to create or to replace.
+        content: Its new content; text is encoded as UTF-8.
+        mode: Permissions, before the umask.
+        sync: Sync file and folder to disk.
+    """
+    with replacing(path, mode=mode, sync=sync) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
 
 
 @contextlib.contextmanager

@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from siesta import Siesta, SiestaError
+from siesta import Siesta, SiestaError, SleepOptions
+from siesta.learner.packed_sleep import sleep_on_pack
 from siesta.service.client import Client
 from tests.conftest import MakePictures
 
@@ -91,6 +92,16 @@ def test_weights_that_another_process_trained_are_used(learner: Path, pictures: 
         )
     run("check", learner, "--full")
     run("rollback", learner, "0")
+
+
+def test_another_machine_sleeps_for_a_device(learner: Path, tmp_path: Path) -> None:
+    run("pack", learner, "--for-sleep", tmp_path / "night")
+    assert "sleep needs torch" in " ".join(run("sleep", tmp_path / "night", "--updates", "4", code=3).split())
+    run("rename", learner, "red", "scarlet")
+    run("correct", learner, "1", "blue")
+    sleep_on_pack(tmp_path / "night", SleepOptions(updates=4, batch_size=4))
+    assert "Generation 1 is in use" in run("take", learner, tmp_path / "night")
+    run("check", learner, "--full")
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 from siesta.cli import base as base_command
 from siesta.cli import demo as demo_command
 from siesta.cli import edits, experiment, export, integrity, learner, predict, reproduce
+from siesta.cli import pack as pack_commands
 from siesta.cli import pretrain as pretrain_command
 from siesta.cli import report as report_command
 from siesta.cli import serve as serve_commands
@@ -54,6 +55,8 @@ app.command("sleep-status")(sleep_commands.sleep_status)
 app.command("sleep-pause")(sleep_commands.sleep_pause)
 app.command("sleep-resume")(sleep_commands.sleep_resume)
 app.command("wake")(sleep_commands.wake)
+app.command("pack")(pack_commands.pack)
+app.command("take")(pack_commands.take)
 app.command("generations")(sleep_commands.generations)
 app.command("rollback")(sleep_commands.rollback)
 app.command("rename")(edits.rename)

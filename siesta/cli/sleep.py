@@ -20,7 +20,7 @@ from siesta.sleep.binomial import percent_with_interval
 from siesta.sleep.round_limits import explain_rounds
 
 if TYPE_CHECKING:
-    from siesta.contracts import Progress
+    from siesta.contracts import OnProgress, Progress
     from siesta.sleep.job import SleepJob
     from siesta.sleep.options import SleepOptions
     from siesta.sleep.report import SleepReport
@@ -65,8 +65,11 @@ _Threads = Annotated[int, typer.Option(help="Threads of a background sleep; igno
 _Nice = Annotated[int, typer.Option(help="Niceness, 0 to 19; a background sleep uses 10 unless set.", min=0, max=19)]
 
 
+_LearnerOrPack = Annotated[Path, typer.Argument(help="The learner's folder, or a file that siesta pack wrote.")]
+
+
 def sleep(
-    path: PathArgument,
+    path: _LearnerOrPack,
     updates: _Updates = None,
     seconds: _Seconds = None,
     minutes: _Minutes = None,
@@ -95,21 +98,11 @@ def sleep(
     from siesta.sleep.options import SleepOptions
 
     options = SleepOptions(
-        updates=updates,
-        seconds=seconds,
-        minutes=minutes,
-        until=until,
-        policy=policy,
-        augment=augment,
-        batch_size=batch_size,
-        lr=lr,
-        tolerance=tolerance,
-        judge=judge,
-        seed=seed,
+        updates, seconds, minutes, until, policy, augment, batch_size, lr, tolerance=tolerance, judge=judge, seed=seed
     )
     if options_json is not None:  # given by `start_sleep`
         options = SleepOptions.from_json(options_json)
-    trigger = _trigger(options, when, daily)
+    trigger = _trigger(path, options, when, daily)
     if background:
         _start_in_background(path, options, threads, nice, when, daily, as_json)
     else:
@@ -117,11 +110,13 @@ def sleep(
         _sleep_here(path, options, trigger, as_json)
 
 
-def _trigger(options: SleepOptions, when: str | None, daily: str | None) -> Idle | Window | None:
+def _trigger(path: Path, options: SleepOptions, when: str | None, daily: str | None) -> Idle | Window | None:
     """Return what the sleep waits for; raise BadInput where budget and trigger do not fit."""
     from siesta.errors import BadInput
     from siesta.sleep.trigger import Idle, Window
 
+    if path.is_file() and (when, daily) != (None, None):
+        raise BadInput(f"{path} is a pack, which nobody teaches and which sleeps once: leave --when and --daily out")
     if daily is None:
         options.budget()  # raises for a wrong one before the wait, not after it
         return None if when is None else Idle.parse(when)
@@ -180,9 +175,7 @@ def _sleep_here(path: Path, options: SleepOptions, trigger: Idle | Window | None
 
 
 def _sleep_with_bar(path: Path, options: SleepOptions, reporter: Reporter) -> SleepReport:
-    from siesta.learner import Siesta
-
-    with Siesta.open(path, to_sleep=True) as learner, sleep_progress() as bar:
+    with sleep_progress() as bar:
         if not options.has_budget:
             err_console.print(f"{explain_rounds()}.")
         task = bar.add_task("asleep", total=1.0, text="falling asleep")
@@ -195,6 +188,17 @@ def _sleep_with_bar(path: Path, options: SleepOptions, reporter: Reporter) -> Sl
             )
             bar.update(task, completed=progress.fraction, text=text)
 
+        return _sleep(path, options, show, reporter)
+
+
+def _sleep(path: Path, options: SleepOptions, show: OnProgress, reporter: Reporter) -> SleepReport:
+    """Sleep on a learner or on a pack."""
+    from siesta.learner import Siesta
+    from siesta.learner.packed_sleep import sleep_on_pack
+
+    if path.is_file():
+        return sleep_on_pack(path, options, on_progress=show, reporter=reporter)
+    with Siesta.open(path, to_sleep=True) as learner:
         return learner.sleep(options, on_progress=show, reporter=reporter)
 
 
@@ -203,7 +207,7 @@ def _left(seconds: float, number: int) -> str:
     return f"round {number}, at most {seconds:.0f} s left" if number else f"{seconds:.0f} s left"
 
 
-def sleep_status(path: PathArgument, as_json: JsonOption = False) -> None:
+def sleep_status(path: _LearnerOrPack, as_json: JsonOption = False) -> None:
     """Print the status of the current or last sleep.
 
     Example: siesta sleep-status birds.siesta
@@ -222,7 +226,7 @@ def _job(path: Path) -> SleepJob:
     from siesta.errors import BadInput
     from siesta.sleep.job import SleepJob
 
-    if not (path / "store.sqlite").is_file():
+    if not ((path / "store.sqlite").is_file() or path.is_file()):
         raise BadInput(f"there is no learner at {path}: create one with `siesta new {path}`")
     return SleepJob(path)
 
@@ -238,7 +242,7 @@ def _description(status: SleepStatus) -> str:
     return text + (f" (process {status.pid}, since {status.started})" if status.running else "")
 
 
-def sleep_pause(path: PathArgument, as_json: JsonOption = False) -> None:
+def sleep_pause(path: _LearnerOrPack, as_json: JsonOption = False) -> None:
     """Pause a sleep.
 
     Example: siesta sleep-pause birds.siesta
@@ -248,7 +252,7 @@ def sleep_pause(path: PathArgument, as_json: JsonOption = False) -> None:
     print_result(message, as_json, wished="pause")
 
 
-def sleep_resume(path: PathArgument, as_json: JsonOption = False) -> None:
+def sleep_resume(path: _LearnerOrPack, as_json: JsonOption = False) -> None:
     """Continue a paused sleep.
 
     Example: siesta sleep-resume birds.siesta
@@ -257,7 +261,7 @@ def sleep_resume(path: PathArgument, as_json: JsonOption = False) -> None:
     print_result("The sleep continues.", as_json, wished="resume")
 
 
-def wake(path: PathArgument, as_json: JsonOption = False) -> None:
+def wake(path: _LearnerOrPack, as_json: JsonOption = False) -> None:
     """End a sleep early, keep what it has consolidated, and wait until that is in use.
 
     Example: siesta wake birds.siesta

@@ -11,16 +11,18 @@ from siesta.extras import require_torch
 from siesta.learner.state import LearnerState
 from siesta.rng import Purpose, derived_seed
 from siesta.sleep.job import SleepJob, start_sleep
-from siesta.sleep.options import SleepOptions, SleepPlan
+from siesta.sleep.options import SleepOptions
 from siesta.sleep.report import SleepReport
 from siesta.sleep.reporter import Reporter, reporting
 
 if TYPE_CHECKING:  # the wake side must not load torch
     from siesta.sleep.resume import TrainingCheckpoint
 
-__all__ = ["sleep", "sleep_async"]
+__all__ = ["LOCK_PATIENCE", "consolidate", "sleep", "sleep_async"]
 
-_LOCK_PATIENCE = 30.0  # seconds that a sleep waits for an edit in another process
+LOCK_PATIENCE = 30.0
+"""Seconds that a sleep waits for an edit in another process."""
+
 _MAX_NICE = 19
 
 
@@ -33,29 +35,32 @@ def sleep(
 ) -> SleepReport:
     """Sleep in this process; see `Siesta.sleep`."""
     require_torch("sleep")
-    path = state.store.path
-    seed = derived_seed(state.store.settings["seed"], Purpose.SLEEP, state.store.generations.newest())
-    plan = options.plan(state.pipeline.spec.defaults, seed)
     with ExitStack() as stack:
-        if reporter is None and path is not None:
-            reporter = stack.enter_context(reporting(path))
-        report = _consolidate(state, plan, _combined(on_progress, reporter), checkpoint)
+        if reporter is None and state.store.path is not None:
+            reporter = stack.enter_context(reporting(state.store.path))
+        report = consolidate(state, options, on_progress, reporter, checkpoint)
         if reporter is not None:
             reporter.done(report)  # last, because its readers may change the learner at once
     return report
 
 
-def _consolidate(
-    state: LearnerState, plan: SleepPlan, on_progress: OnProgress | None, checkpoint: TrainingCheckpoint | None
+def consolidate(
+    state: LearnerState,
+    options: SleepOptions,
+    on_progress: OnProgress | None,
+    reporter: Reporter | None,
+    checkpoint: TrainingCheckpoint | None = None,
 ) -> SleepReport:
+    """Sleep in this process, and leave it to the caller to report that it is done."""
     from siesta.sleep.consolidate import Consolidation
 
-    with state.sleeping(_LOCK_PATIENCE) as snapshot:
+    seed = derived_seed(state.store.settings["seed"], Purpose.SLEEP, state.store.generations.newest())
+    plan = options.plan(state.pipeline.spec.defaults, seed)
+    both = _combined(on_progress, reporter)
+    with state.sleeping(LOCK_PATIENCE) as snapshot:
         newest = snapshot.newest
         classifier = state.classifier
-        return Consolidation(
-            state.store, state.pipeline, state.head, classifier, newest, plan, on_progress, checkpoint
-        ).run()
+        return Consolidation(state.store, state.pipeline, state.head, classifier, newest, plan, both, checkpoint).run()
 
 
 def _combined(on_progress: OnProgress | None, reporter: Reporter | None) -> OnProgress | None:

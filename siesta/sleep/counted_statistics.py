@@ -45,6 +45,14 @@ class CountedStatistics:
         return self.statistics.arrays(), np.concatenate(self._ids)
 
     @classmethod
+    def of(cls, statistics: FeatureStatistics, ids: Ids) -> CountedStatistics:
+        """Return statistics that were computed elsewhere, of the samples `ids`."""
+        counted = cls(len(statistics.gram))
+        counted.statistics = statistics
+        counted._ids.append(ids)
+        return counted
+
+    @classmethod
     def of_stored(
         cls,
         store: Store,

@@ -6,6 +6,8 @@ A process that sleeps keeps three files in the learner's folder (see `reporter`)
                        wish           the last command sent to it: pause, resume or wake
                        alive          locked as long as the process lives, whatever the status says
 
+The sleep of a pack (`siesta pack`) keeps them beside the pack, in `PACK.sleep`.
+
 This module does not import the learner: `start_sleep` runs this package's own command line in a new process.
 """
 
@@ -49,8 +51,8 @@ _START_SECONDS = 20.0  # how long `start_sleep` waits for the first batch, to re
 
 
 def job_folder(path: Path) -> Path:
-    """Return the folder with the files of a learner's sleep job."""
-    return path / "sleep"
+    """Return the folder with the files of a sleep job: inside a learner's folder, beside the file of a pack."""
+    return path.with_name(f"{path.name}.sleep") if path.is_file() else path / "sleep"
 
 
 def asleep_already(path: Path, pid: object) -> Busy:
@@ -124,7 +126,7 @@ def start_sleep(
     """Start `siesta sleep` in a process that outlives this one, and return when it has begun.
 
     Args:
-        path: The learner's folder.
+        path: The learner's folder, or the file of a pack.
         options: Of the sleep.
         threads: Number of threads.
         nice: Niceness of its process, 0 to 19.

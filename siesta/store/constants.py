@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from siesta.store.session import Session
 from siesta.store.settings import write_settings
-from siesta.store.tensor_files import Array, Tensors, finish_next, read_current, tensors_hash, write_next
+from siesta.store.tensor_files import Array, Tensors, current_file, finish_next, read_current, tensors_hash, write_next
 
 __all__ = ["ConstantTensors"]
 
@@ -35,13 +36,20 @@ class ConstantTensors:
         """Return the tensors of a file, such as "bottom"."""
         if self._session.path is None:
             return dict(self._in_memory[name])
-        return read_current(self._session.path, name, self._hashes()[name])
+        return read_current(self._session.path, name, self.hashes()[name])
+
+    def files(self) -> dict[str, Path]:
+        """Return the constant files of the store, by name; none of a store in memory."""
+        path = self._session.path
+        if path is None:
+            return {}
+        return {name: current_file(path, name, expected) for name, expected in self.hashes().items()}
 
     def codec_hash(self) -> str:
         """Return a text that changes with the codec."""
-        return self._hashes().get("codec", "")  # a store in memory records the hash of a later codec only
+        return self.hashes().get("codec", "")  # a store in memory records the hash of a later codec only
 
-    def _hashes(self) -> dict[str, str]:
+    def hashes(self) -> dict[str, str]:
         """Return the hashes as they are recorded now: another process may have replaced the codec."""
         with self._session.errors():
             (value,) = self._session.connection.execute("SELECT value FROM settings WHERE name = 'hashes'").fetchone()
@@ -53,7 +61,7 @@ class ConstantTensors:
         self.finish()  # a version that an earlier call could not rename is the current one, and must not be replaced
         path = self._session.path
         codec = tensors_hash(tensors) if path is None else write_next(path, "codec", tensors)
-        return {**self._hashes(), "codec": codec}
+        return {**self.hashes(), "codec": codec}
 
     def record_codec(self, hashes: Mapping[str, str], error: float) -> None:
         """Record the hashes and the fitting error of the next codec, in the caller's transaction."""
@@ -68,4 +76,4 @@ class ConstantTensors:
     def finish(self) -> None:
         """Rename the next codec if it was recorded, or remove it, where a crash prevented that."""
         if self._session.path is not None:
-            finish_next(self._session.path, self._hashes())
+            finish_next(self._session.path, self.hashes())

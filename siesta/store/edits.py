@@ -86,7 +86,7 @@ class StoreEdits:
         target = self._classes.named(into)
         if source == target:
             raise BadInput(f"class '{source.label}' cannot be merged with itself: name two classes")
-        entry = {"what": "merge", "label": source.label, "into": target.label}
+        entry = {"what": "merge", "label": source.label, "into": target.label, "classes": [source.id, target.id]}
         with self._edit(entry, edit_head, statistics=statistics):
             self._samples.move_class(source.id, target.id, target.stored)
             self._classes.add_counts(target.id, source.taught, source.stored)
@@ -106,7 +106,12 @@ class StoreEdits:
             statistics: Statistics of the head without the class; None for a head without statistics.
         """
         record = self._classes.named(label)
-        with self._edit({"what": "forget", "label": record.label}, edit_head, secure=True, statistics=statistics):
+        with self._edit(
+            {"what": "forget", "label": record.label, "class": record.id},
+            edit_head,
+            secure=True,
+            statistics=statistics,
+        ):
             self._samples.remove_class(record.id)
             self._classes.drop(record.id)
 
@@ -125,8 +130,9 @@ class StoreEdits:
             edit_head: Removes what the sample added to a head.
             statistics: Statistics of the head without the sample; None for a head without statistics.
         """
-        with self._edit({"what": "forget", "sample": sample_id}, edit_head, secure=True, statistics=statistics):
-            self._remove(sample_id, feature)
+        edited = {"what": "forget", "sample": sample_id}
+        with self._edit(edited, edit_head, secure=True, statistics=statistics) as entry:
+            entry["class"] = self._remove(sample_id, feature)
 
     def correct(self, sample_id: int, sample: NewSample, edit_head: HeadEdit, statistics: Arrays | None = None) -> int:
         """Replace a sample by the same one under another label, with its thumbnail; return its new id.
@@ -141,7 +147,7 @@ class StoreEdits:
         edited = {"what": "correct", "sample": sample_id, "label": sample.label}
         with self._edit(edited, edit_head, statistics=statistics) as entry:
             thumbnail = self._thumbnails.get(sample_id)
-            self._remove(sample_id, sample.feature)
+            entry["class"] = self._remove(sample_id, sample.feature)
             class_id = self._classes.id_of(clean_label(sample.label))
             new_id, held = self._samples.insert(class_id, sample)
             entry["new"] = new_id
@@ -154,14 +160,18 @@ class StoreEdits:
                 self._thumbnails.put({new_id: thumbnail})
         return new_id
 
-    def _remove(self, sample_id: int, feature: npt.NDArray[np.float32]) -> None:
-        """Remove a sample and subtract its z from the sum of its class; remove the class if nothing of it is left."""
+    def _remove(self, sample_id: int, feature: npt.NDArray[np.float32]) -> int:
+        """Remove a sample and subtract its z from the sum of its class; return the id of the class.
+
+        A class of which nothing is left is removed.
+        """
         class_id = self._samples.remove(sample_id)
         if sample_id > self._generations.get(self._generations.active()).since:
             for recent in self._classes.recent([class_id]):
                 self._classes.put_sum(class_id, recent.count - 1, recent.total - feature)
         if not any(record.taught for record in self._classes.all() if record.id == class_id):
             self._classes.drop(class_id)
+        return class_id
 
     def replace_codec(
         self,
@@ -188,20 +198,24 @@ class StoreEdits:
                 self._swap.replace_sums(sums, self._generations.get(self._generations.active()).since)
                 self._constants.record_codec(hashes, error)
                 self._drift.clear()
-                self._record(entry)
+                self.record(entry)
             with self._session.after_commit():
                 self._constants.use_codec(tensors, hashes, error)
 
     def audit(self) -> list[dict[str, Any]]:
         """Return the recorded edits, oldest first."""
+        return [entry for _, entry in self.numbered_audit()]
+
+    def numbered_audit(self) -> list[tuple[int, dict[str, Any]]]:
+        """Return the recorded edits with their numbers, oldest first; a number is missing where one was lost."""
         with self._session.errors():
-            rows = self._session.connection.execute("SELECT made, what FROM audit ORDER BY id").fetchall()
+            rows = self._session.connection.execute("SELECT id, made, what FROM audit ORDER BY id").fetchall()
         try:
-            return [{"made": made, **json.loads(what)} for made, what in rows]
+            return [(number, {"made": made, **json.loads(what)}) for number, made, what in rows]
         except (TypeError, ValueError) as error:
             raise Damaged(f"the record of an edit is damaged ({error}): `siesta repair` keeps the others") from error
 
-    def _record(self, entry: Mapping[str, Any]) -> None:
+    def record(self, entry: Mapping[str, Any]) -> None:
         """Record an edit, in the caller's transaction."""
         self._session.connection.execute("INSERT INTO audit (made, what) VALUES (?, ?)", (now(), json.dumps(entry)))
 
@@ -231,7 +245,7 @@ class StoreEdits:
                 yield entry
                 if hashes is not None:
                     self._generations.record_hashes("head", hashes)
-                self._record(entry)
+                self.record(entry)
             with self._session.after_commit(entry.get("new")):
                 self._generations.finish()
                 if secure:

@@ -17,7 +17,15 @@ from typing import Any
 
 from siesta.errors import BadInput, Damaged
 from siesta.store.session import Session
-from siesta.store.tensor_files import Array, Tensors, finish_next, read_current, write_folder, write_next
+from siesta.store.tensor_files import (
+    Array,
+    Tensors,
+    current_file,
+    finish_next,
+    read_current,
+    write_folder,
+    write_next,
+)
 
 __all__ = ["Generation", "Generations", "HeadEdit", "insert_first_generation", "now"]
 
@@ -112,6 +120,13 @@ class Generations:
         rows = self._rows("SELECT made, report FROM generations WHERE report IS NOT NULL ORDER BY number")
         return [{"made": made, **_parsed(report)} for made, report in rows]
 
+    def files(self, generation: Generation) -> dict[str, Path]:
+        """Return the files of a generation, by name; none of a store in memory."""
+        if self._folder is None:
+            return {}
+        folder = self._folder / _name(generation.number)
+        return {name: current_file(folder, name, expected) for name, expected in generation.hashes.items()}
+
     def read(self, generation: Generation) -> dict[str, dict[str, Array]]:
         """Return the weights of a generation, by name of their file."""
         if self._folder is None:
@@ -130,20 +145,27 @@ class Generations:
         Returns:
             The number of the new generation.
         """
+        with self._session.errors():
+            number, hashes = self.write(tensors)
+            with self._session.transaction():
+                self.insert(number, hashes, since, report)
+        return number
+
+    def write(self, tensors: Mapping[str, Tensors]) -> tuple[int, Mapping[str, str]]:
+        """Write the files of a new generation, which counts once it is inserted; return its number and their hashes."""
         self._session.check_sleeping()
         number = self.newest() + 1
-        hashes = dict.fromkeys(tensors, "")
-        with self._session.errors():
-            if self._folder is None:
-                self._in_memory[number] = tensors
-            else:
-                hashes = write_folder(self._folder / _name(number), tensors)
-            with self._session.transaction():
-                self._session.connection.execute(
-                    "INSERT INTO generations VALUES (?, ?, ?, ?, ?)",
-                    (number, now(), json.dumps(hashes), since, json.dumps(report)),
-                )
-        return number
+        if self._folder is not None:
+            return number, write_folder(self._folder / _name(number), tensors)
+        self._in_memory[number] = tensors
+        return number, dict.fromkeys(tensors, "")
+
+    def insert(self, number: int, hashes: Mapping[str, str], since: int, report: Mapping[str, Any]) -> None:
+        """Insert the row of a generation that was written, in the caller's transaction."""
+        self._session.connection.execute(
+            "INSERT INTO generations VALUES (?, ?, ?, ?, ?)",
+            (number, now(), json.dumps(hashes), since, json.dumps(report)),
+        )
 
     def activate(self, number: int) -> None:
         """Make a generation the active one, in the caller's transaction; see `WeightSwap` for the sums."""

@@ -26,6 +26,7 @@ from siesta.store.eviction import OVERHEAD_BYTES, MemoryBudget
 from siesta.store.folder import check_new_path, create_folder, fill_database, require_learner
 from siesta.store.generations import Generations
 from siesta.store.labels import clean_label
+from siesta.store.packs import Packs
 from siesta.store.salvage import remove_leftovers
 from siesta.store.samples import NewSample, SampleTable
 from siesta.store.secure_delete import SecureDelete
@@ -71,6 +72,7 @@ class Store:
         edits: Changes to what was taught.
         drift: How well the codec fits what is taught.
         statistics: Sums over the counted samples, from which a discriminant head is computed.
+        packs: Records of what was handed to another machine for a sleep.
     """
 
     def __init__(
@@ -118,6 +120,7 @@ class Store:
             budget=self.budget,
             secure_delete=self._secure_delete,
         )
+        self.packs = Packs(session, self.samples, self.generations, self.constants, self.edits)
 
     # -- life cycle -----------------------------------------------------------------------------------------------
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
-from typing import Protocol
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from siesta.store.generations import Generations
 from siesta.store.samples import SampleTable
 from siesta.store.session import Session
 from siesta.store.statistics import Arrays, StatisticsTable
+from siesta.store.tensor_files import Tensors
 
 __all__ = ["ClassSums", "WeightSwap"]
 
@@ -67,14 +68,43 @@ class WeightSwap:
         """
         self._session.check_sleeping()
         with self._session.errors():
-            newest = self._embed(sums, self._generations.get(number).since, leave=_LEFT_FOR_TRANSACTION)
-            with self._session.transaction():
-                self.replace_sums(sums, newest)
+            with self._swapping(number, self._generations.get(number).since, sums):
                 if rehearsed is not None:
                     self._samples.count_rehearsed(rehearsed)
-                self._generations.activate(number)
-            with suppress(OSError, SiestaError):  # the next process that learns does it
-                self._generations.prune()
+            self._prune()
+
+    def add(
+        self, tensors: Mapping[str, Tensors], since: int, report: Mapping[str, Any], sums: ClassSums, rehearsed: Ids
+    ) -> int:
+        """Keep new weights and activate them, both in one transaction; return the number of their generation.
+
+        Args:
+            tensors: Tensors of the new generation, by name of their file.
+            since: Id of the newest sample that its head includes.
+            report: JSON values to keep about the sleep.
+            sums: Empty sums, made with the new top.
+            rehearsed: Ids of all samples that were rehearsed, repeats included.
+        """
+        with self._session.errors():
+            number, hashes = self._generations.write(tensors)
+            with self._swapping(number, since, sums):
+                self._generations.insert(number, hashes, since, report)
+                self._samples.count_rehearsed(rehearsed)
+            self._prune()
+        return number
+
+    @contextmanager
+    def _swapping(self, number: int, since: int, sums: ClassSums) -> Iterator[None]:
+        """Activate a generation together with what the block writes, in one transaction."""
+        newest = self._embed(sums, since, leave=_LEFT_FOR_TRANSACTION)
+        with self._session.transaction():
+            yield
+            self.replace_sums(sums, newest)
+            self._generations.activate(number)
+
+    def _prune(self) -> None:
+        with suppress(OSError, SiestaError):  # the next process that learns does it
+            self._generations.prune()
 
     def replace_sums(self, sums: ClassSums, since: int) -> None:
         """Replace the sums of all classes and the statistics of the head, in the caller's transaction.

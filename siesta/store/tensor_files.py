@@ -24,6 +24,9 @@ from siesta.files import replace_file, replace_folder, sha256, sync_folder, writ
 __all__ = [
     "Array",
     "Tensors",
+    "current_file",
+    "decoded",
+    "encoded",
     "finish_next",
     "has_current",
     "read_current",
@@ -41,24 +44,25 @@ Tensors = Mapping[str, Array]
 
 def write_tensors(path: Path, tensors: Tensors) -> str:
     """Write a new safetensors file, synced to disk; return the SHA-256 of its bytes."""
-    data = _encoded(tensors)
+    data = encoded(tensors)
     write_file(path, data)
     return hashlib.sha256(data).hexdigest()
 
 
 def replace_tensors(path: Path, tensors: Tensors) -> str:
     """Replace a safetensors file atomically; return the SHA-256 of its bytes."""
-    data = _encoded(tensors)
+    data = encoded(tensors)
     replace_file(path, data)
     return hashlib.sha256(data).hexdigest()
 
 
 def tensors_hash(tensors: Tensors) -> str:
     """Return the SHA-256 of the file that these tensors make."""
-    return hashlib.sha256(_encoded(tensors)).hexdigest()
+    return hashlib.sha256(encoded(tensors)).hexdigest()
 
 
-def _encoded(tensors: Tensors) -> bytes:
+def encoded(tensors: Tensors) -> bytes:
+    """Return the bytes of the safetensors file that these tensors make."""
     return save({name: np.asarray(tensor, order="C") for name, tensor in tensors.items()})
 
 
@@ -77,10 +81,15 @@ def read_tensors(path: Path, expected: str) -> dict[str, Array]:
         raise _unreadable(path, error) from error
     if hashlib.sha256(data).hexdigest() != expected:
         raise Damaged(f"{path} is damaged: restore it from a copy of the learner")
+    return decoded(data, f"{path} is not a safetensors file: restore it from a copy of the learner")
+
+
+def decoded(data: bytes, message: str) -> dict[str, Array]:
+    """Return the tensors in the bytes of a safetensors file; raise `Damaged` with the message if they are not one."""
     try:
         return load(data)
-    except SafetensorError as error:  # the hash is right, so it was written like this
-        raise Damaged(f"{path} is not a safetensors file: restore it from a copy of the learner") from error
+    except SafetensorError as error:
+        raise Damaged(message) from error
 
 
 def write_next(folder: Path, name: str, tensors: Tensors) -> str:
@@ -88,12 +97,17 @@ def write_next(folder: Path, name: str, tensors: Tensors) -> str:
     return write_tensors(folder / f".{name}.next", tensors)
 
 
-def read_current(folder: Path, name: str, expected: str) -> dict[str, Array]:
-    """Read the version of a file that has the recorded hash; a crash may have prevented its renaming."""
+def current_file(folder: Path, name: str, expected: str) -> Path:
+    """Return where the version of a file is that has the recorded hash; a crash may have prevented its renaming."""
     next_version = folder / f".{name}.next"
     if next_version.exists() and _sha256(next_version) == expected:
-        return read_tensors(next_version, expected)
-    return read_tensors(folder / f"{name}.safetensors", expected)
+        return next_version
+    return folder / f"{name}.safetensors"
+
+
+def read_current(folder: Path, name: str, expected: str) -> dict[str, Array]:
+    """Read the version of a file that has the recorded hash."""
+    return read_tensors(current_file(folder, name, expected), expected)
 
 
 def has_current(folder: Path, name: str, expected: object) -> bool:

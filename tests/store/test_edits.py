@@ -88,7 +88,7 @@ def test_edits_are_recorded_in_order(store: Store) -> None:
     entries = [{name: value for name, value in entry.items() if name != "made"} for entry in store.edits.audit()]
     assert entries == [
         {"what": "rename", "label": "ant", "to": "emmet"},
-        {"what": "merge", "label": "emmet", "into": "bee"},
+        {"what": "merge", "label": "emmet", "into": "bee", "classes": [1, 2]},
     ]
 
 
