@@ -29,7 +29,7 @@ from scripts.experiment_tables import (
 from scripts.fault_tables import audit, faults, hostile_clients, soak
 from scripts.measurement_tables import ROOT, bench, birds, demo, headlines, networks, rows_of, sleep_rounds, unknown
 from scripts.ssl_tables import chain, pretraining
-from scripts.study_tables import between_sleeps, heads, sleep_variants
+from scripts.study_tables import between_sleeps, heads, reject, sleep_variants
 from siesta.cli.tour import TourStep, save_learning_curve
 from siesta.errors import SiestaError
 
@@ -59,6 +59,7 @@ SECTIONS: dict[str, dict[str, Callable[[], str]]] = {
         "soak": soak,
         "unknown": unknown,
     },
+    "docs/reject.md": {"reject": reject},
     "docs/security.md": {"audit": audit, "hostile_clients": hostile_clients},
     "docs/results.md": {
         **{name: partial(study, name, **of_small) for name, of_small in STUDIES.items()},

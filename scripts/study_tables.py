@@ -7,7 +7,7 @@ from itertools import groupby
 
 from scripts.measurement_tables import ROOT, Row, rows_of, table
 
-__all__ = ["between_sleeps", "heads", "sleep_variants"]
+__all__ = ["between_sleeps", "heads", "reject", "sleep_variants"]
 
 _CONFIG = ("dataset", "image_size", "steps", "updates", "seed")
 _COLUMNS = 4  # of steps; of more, the first and the last are shown
@@ -77,6 +77,24 @@ def _between_sleeps(rows: list[Row]) -> str:
         body.append([str(number + 1), f"{before:.1f}", f"{after:.1f}", f"{after - before:+.1f}"])
     header = ["sleep", "old classes before it, top-1 %", "after it", "difference"]
     return f"{table(header, body)}\n\n{_note(rows, 'sleep_variants')}"
+
+
+def reject() -> str:
+    """Return what was answered before and after wrong answers were rejected."""
+    rows = _rows("studies/reject", "reject_trials CUB_200_2011")
+    header = ["head", "rejected", "near-duplicates: the rejected label", "... the right one"]
+    header += ["other images: right", "... score of the right label"]
+    names = ("near_same_label", "near_right", "others_right", "others_score")
+    body = [
+        [f"{row['head']}, {row['stage']}", str(row["rejected"])]
+        + [f"{row[name][0]:.1f} -> {row[name][1]:.1f} %" for name in names]
+        for row in rows
+    ]
+    config, dates = rows[0]["config"], " and ".join(sorted({row["date"][:10] for row in rows}))
+    updates = max(row["config"]["updates"] for row in rows)
+    note = f"{config['classes']} classes of {config['dataset']}, 15 images each"
+    note += f", slept: {updates:,} updates" if updates else ""
+    return f"{table(header, body)}\n\n{note}; `python -m scripts.reject_trials`, {dates}."
 
 
 def _rows(name: str, command: str) -> list[Row]:

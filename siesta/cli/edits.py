@@ -1,4 +1,4 @@
-"""Commands that edit classes and samples: rename, merge, forget, correct; and refit, which renews the codec."""
+"""Commands that edit what was learned: rename, merge, forget, correct, reject; and refit, which renews the codec."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 from siesta.cli.options import JsonOption, PathArgument
 from siesta.cli.output import console, print_json, print_result
 
-__all__ = ["correct", "forget", "merge", "refit", "rename"]
+__all__ = ["correct", "forget", "merge", "refit", "reject", "rename"]
 
 LabelArgument = Annotated[str, typer.Argument(help="Label of the class.")]
 
@@ -54,7 +54,8 @@ def forget(
     path: PathArgument,
     label: Annotated[str | None, typer.Argument(help="Label of the class.")] = None,
     sample: Annotated[
-        int | None, typer.Option(help="Id of a single sample, as siesta learn --json prints it; instead of a class.")
+        int | None,
+        typer.Option(help="Id of a sample or rejection, as siesta learn --json or siesta reject prints it."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -126,3 +127,22 @@ def correct(
         label=label,
         new=new_id,
     )
+
+
+def reject(
+    path: PathArgument,
+    image: Annotated[Path, typer.Argument(help="The image.")],
+    label: Annotated[str, typer.Argument(help="The label that is wrong for it.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Say that a label is wrong for an image: its score falls for what looks like it.
+
+    `siesta forget PATH --sample ID` takes it back.
+
+    Example: siesta reject birds.siesta cat.jpg robin
+    """
+    from siesta.learner import Siesta
+
+    with Siesta.open(path) as learner:
+        rejection = learner.reject(image, label)
+    print_result(f"Rejected '{label}' for {image}; the id is {rejection}.", as_json, id=rejection, label=label)

@@ -31,3 +31,5 @@ def export(
     else:
         size = f"{report.bytes / 1e6:.1f} MB"
         console.print(f"Wrote {to}: {report.classes} classes, generation {report.generation}, {size}.")
+        if report.rejections:
+            console.print(f"The learner's {report.rejections} rejections are not part of it.")

@@ -54,9 +54,12 @@ class Edits:
             store.edits.forget_class(label, edit, _arrays(statistics))
 
     def forget_sample(self, sample_id: int) -> None:
-        """Remove one sample."""
+        """Remove one sample, or take one rejection back."""
         state = self._state
         with state.changing():
+            if sample_id in state.store.rejections.classes():
+                state.store.edits.forget_rejection(sample_id)
+                return
             codes = self._codes_of(sample_id)
             features = state.pipeline.features(codes)
             statistics = self._without_sample(sample_id, features)

@@ -30,11 +30,19 @@ _TINY = np.array([1e-12], np.float32)  # the least length that is divided by
 
 @dataclass(frozen=True)
 class ExportReport:
-    """What was exported: the number of classes and of the generation of weights, and the size of the file."""
+    """What was exported.
+
+    Attributes:
+        classes: Number of classes.
+        generation: Number of the generation of weights.
+        bytes: Size of the file.
+        rejections: Number of rejections of the learner, none of which is part of the file.
+    """
 
     classes: int
     generation: int
     bytes: int
+    rejections: int = 0
 
 
 def export_learner(path: str | Path, file: str | Path) -> ExportReport:
@@ -55,7 +63,7 @@ def export_learner(path: str | Path, file: str | Path) -> ExportReport:
         file = Path(file)
         with disk_errors(file):
             replace_file(file, data)
-        return ExportReport(len(state.classifier), state.generation, len(data))
+        return ExportReport(len(state.classifier), state.generation, len(data), len(state.rejections))
 
 
 def _file_of(state: LearnerState) -> bytes:

@@ -125,6 +125,7 @@ class LearnerInfo:
         sleep_need: Whether a sleep is due, and about how long it takes.
         sleeps: The report of every sleep that is recorded, oldest first, as it was stored.
         changes: Renames, merges, removals and corrections, oldest first, as they were stored.
+        rejections: The label of each rejection, by its id, oldest first.
 
     Example:
         >>> from siesta import Siesta
@@ -142,6 +143,7 @@ class LearnerInfo:
     sleep_need: SleepNeed
     sleeps: tuple[Mapping[str, Any], ...]
     changes: tuple[Mapping[str, Any], ...]
+    rejections: Mapping[int, str]
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, with the keys that `siesta info --json` prints."""
@@ -191,7 +193,14 @@ def learner_info(store: Store, network: CutNetwork) -> LearnerInfo:
         ),
         sleeps=sleeps,
         changes=tuple(store.edits.audit()),
+        rejections=rejected_labels(store),
     )
+
+
+def rejected_labels(store: Store) -> dict[int, str]:
+    """Return the label of each rejection, by its id, oldest first."""
+    labels = {record.id: record.label for record in store.classes.all()}
+    return {rejection: labels[class_id] for rejection, class_id in store.rejections.classes().items()}
 
 
 def _codec_info(store: Store) -> CodecInfo:

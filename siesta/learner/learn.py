@@ -66,6 +66,14 @@ class OnlineLearning:
             ids += self._store(codes[batch], labels[batch], keys[batch])
         return ids
 
+    def reject(self, image: InputLike, label: str) -> int:
+        """Record that a label is wrong for an image; see `Siesta.reject`."""
+        self._state.require_awake()
+        self._state.refresh()  # before encoding: another process may have replaced the codec
+        rejection = self._state.store.reject(label, self._state.encode([image]).tobytes())
+        self._state.read_rejections()
+        return rejection
+
     def _store(
         self, codes: Codes, labels: Sequence[str], keys: Sequence[int | None], codec_error: float | None = None
     ) -> list[int]:

@@ -15,7 +15,7 @@ from siesta.head import Head
 from siesta.learner.create import create_store, removed_if_unusable
 from siesta.learner.create_options import CreateFields, CreateOptions
 from siesta.learner.edits import Edits
-from siesta.learner.info import LearnerInfo, learner_info
+from siesta.learner.info import LearnerInfo, learner_info, rejected_labels
 from siesta.learner.learn import OnlineLearning
 from siesta.learner.predict import predict_codes
 from siesta.learner.recode import replace_codec
@@ -194,6 +194,10 @@ class Siesta:
         """
         return self._learning.learn_encoded(codes, labels, keys)
 
+    def reject(self, image: InputLike, label: str) -> int:
+        """Lower the score of a label for what looks like this image; return an id that `forget_sample` takes back."""
+        return self._learning.reject(image, label)
+
     def known_keys(self, keys: Iterable[int]) -> dict[int, int]:
         """Return those keys that a stored sample was learned with, each with the id of its sample."""
         return self._store.samples.known_keys(keys)
@@ -298,7 +302,7 @@ class Siesta:
         self._edits.forget(label)
 
     def forget_sample(self, sample_id: int) -> None:
-        """Remove one sample, given the id that `learn_one` returned."""
+        """Remove one sample or rejection, given the id that `learn_one` or `reject` returned."""
         self._edits.forget_sample(sample_id)
 
     def correct(self, sample_id: int, label: str) -> int:
@@ -335,6 +339,10 @@ class Siesta:
     def classes(self) -> list[ClassRecord]:
         """Return all classes, oldest first, with how many samples of each were learned and are stored."""
         return self._store.classes.all()
+
+    def rejections(self) -> dict[int, str]:
+        """Return the label of each rejection, by its id, oldest first."""
+        return rejected_labels(self._store)
 
     def label_of(self, sample_id: int) -> str:
         """Return the label of a stored sample."""

@@ -28,7 +28,7 @@ def predict_codes(
         ranking, familiarity = _ranked(state, codes[start : start + BATCH_SIZE], labels, top)
         for ranked, familiar in zip(ranking, familiarity.tolist(), strict=True):
             label, score = ranked[0]
-            known = familiar >= minimum
+            known = score > 0 and familiar >= minimum  # the score of a label that was rejected for the image is 0
             predictions.append(Prediction(label if known else UNKNOWN, score, ranked, known, familiar))
     return predictions
 
@@ -51,6 +51,10 @@ def _ranked(
         features = state.pipeline.features(codes)
         logits = state.classifier.logits(features)
     probabilities = softmax(logits / state.confidence.temperature)
+    if state.rejections:
+        state.rejections.embed(state.store, state.pipeline)
+        centre, class_ids = state.head.weights().mean(axis=0), state.classifier.class_ids
+        probabilities = probabilities * state.rejections.factors(features, centre, class_ids)
     best = np.argsort(-probabilities, axis=1, kind="stable")[:, :top]
     closeness = state.classifier.closeness(features, best[:, 0]) if state.confidence.needs_closeness else None
     ranking = [

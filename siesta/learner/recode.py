@@ -10,6 +10,7 @@ import numpy.typing as npt
 from siesta.contracts import Codec, Codes, Ids
 from siesta.head import Head
 from siesta.head.kinds import DISCRIMINANT, head_of
+from siesta.learner.rejections import stacked_codes
 from siesta.learner.state import BATCH_SIZE, LearnerState
 from siesta.pipeline import InputLike, Pipeline
 from siesta.sleep.counted_statistics import CountedStatistics, samples_to_count
@@ -34,7 +35,11 @@ def replace_codec(state: LearnerState, codec: Codec, error: float, originals: Ma
             statistics = CountedStatistics(pipeline.spec.features)
             recoded = _counted(recoded, statistics, pipeline, samples_to_count(store, since))
         sums = DeltaSums(pipeline.features, head, statistics)
-        store.edits.replace_codec(codec.state(), error, recoded, sums, entry)
+        rejected = store.rejections.get(store.rejections.classes())
+        if rejected:
+            latents = state.pipeline.codec.decode(stacked_codes(rejected), state.pipeline.latent_shape)
+            rejected = dict(zip(rejected, map(bytes, codec.encode(latents)), strict=True))
+        store.edits.replace_codec(codec.state(), error, recoded, sums, entry, rejected)
     return from_images
 
 

@@ -14,6 +14,7 @@ from siesta.errors import BadInput, Damaged, SiestaError
 from siesta.head import Discriminant, FeatureStatistics, Head
 from siesta.head.discriminant import discriminant_for
 from siesta.head.kinds import DISCRIMINANT
+from siesta.learner.rejections import Rejections
 from siesta.pipeline import InputLike, Pipeline, batched
 from siesta.sleep.calibration import Confidence
 from siesta.store import RecentSum, Snapshot, Store, StoredSample, StoredStatistics
@@ -66,6 +67,7 @@ class LearnerState:
         discriminant: What predicts, on the statistics of the counted samples; None for a learner without statistics.
         labels: Label of each class id.
         confidence: Calibration of the scores, measured by the last sleep.
+        rejections: Images for which a label was said to be wrong.
         generation: Number of the loaded weights.
     """
 
@@ -82,6 +84,7 @@ class LearnerState:
         self._statistics_number: int | None = None
         self._newest_counted = 0
         self._asleep = False
+        self.rejections = Rejections()
         self._version: int | None = store.data_version()
         snapshot = store.snapshot()
         self._codec_hash = store.constants.codec_hash()
@@ -128,6 +131,7 @@ class LearnerState:
             self.labels = {record.id: record.label for record in moment.classes}
             self.update_means(moment.recent)
             self._use_statistics(moment.statistics)
+            self._use_rejections(moment.rejected)
 
     def update_means(self, sums: Iterable[RecentSum]) -> None:
         """Set the running means of the head to sums of features since the last sleep, as the store has them."""
@@ -144,6 +148,8 @@ class LearnerState:
             self.update_means(self.store.classes.recent({sample.class_id for sample in stored}))
         except SiestaError:
             self._version = None
+        if self.rejections:
+            self.read_rejections()  # those of images that are learned under the label after all are gone
         if self.discriminant is None:
             return
         counted = [row for row, sample in enumerate(stored) if not sample.held]
@@ -182,6 +188,7 @@ class LearnerState:
         self.labels = {record.id: record.label for record in snapshot.classes}
         self.update_means(snapshot.recent)
         self._use_statistics(snapshot.statistics)
+        self._use_rejections(snapshot.rejected)
         if not self.labels.keys() >= set(self.head.class_ids.tolist()):
             raise Damaged(f"{self.store.path} has lost names of classes: `siesta repair` keeps the rest")
 
@@ -199,6 +206,16 @@ class LearnerState:
         if self.discriminant is not None and len(stored.since.ids):
             self.discriminant.add(stored.since.classes, stored.since.features)
             self._newest_counted = int(stored.since.ids[-1])
+
+    def _use_rejections(self, classes: Mapping[int, int]) -> None:
+        self.rejections.use(classes, (self.generation, self._codec_hash))
+
+    def read_rejections(self) -> None:
+        """Use the rejections that are stored; if they cannot be read, the next `refresh` loads them."""
+        try:
+            self._use_rejections(self.store.rejections.classes())
+        except SiestaError:
+            self._version = None
 
     def read(self, given: InputLike) -> npt.NDArray[Any]:
         """Return an image, or a vector, as the pipeline takes it."""

@@ -23,6 +23,7 @@ from siesta.service.schemas import (
     LearnResponse,
     PredictionResponse,
     PredictResponse,
+    RejectResponse,
     SleepStatusResponse,
 )
 
@@ -130,6 +131,11 @@ class Client:
         body = self._send("POST", "/v1/predict", files=_image_fields(images), params=query)
         return PredictResponse.model_validate_json(body).predictions
 
+    def reject(self, image: ImageFile, labels: str | Sequence[str]) -> list[int]:
+        """Say that labels are wrong for an image; return ids, each of which `forget_sample` takes back."""
+        body = self._send("POST", "/v1/reject", files=_image_fields(image), data={"label": _check_labels(labels)})
+        return RejectResponse.model_validate_json(body).ids
+
     # -- classes and samples --------------------------------------------------------------------------------------
 
     def classes(self) -> list[ClassResponse]:
@@ -156,7 +162,7 @@ class Client:
         return CorrectionResponse.model_validate_json(body).id
 
     def forget_sample(self, sample_id: int) -> None:
-        """Forget one sample."""
+        """Forget one sample, or take a rejection back."""
         self._send("DELETE", f"/v1/samples/{sample_id}")
 
     def thumbnail(self, sample_id: int) -> bytes:

@@ -34,6 +34,7 @@ __all__ = [
     "PredictResponse",
     "PredictionResponse",
     "ProblemDetails",
+    "RejectResponse",
     "SessionRequest",
     "SleepProgressResponse",
     "SleepReportResponse",
@@ -84,6 +85,12 @@ class LearnResponse(_ResponseBody):
     generation: int
 
 
+class RejectResponse(_ResponseBody):
+    """Ids of the rejections, in order; `DELETE /v1/samples/{id}` takes one back."""
+
+    ids: list[int] = Field(examples=[[19, 20]])
+
+
 class LabelScore(_ResponseBody):
     """Label with its probability."""
 
@@ -109,13 +116,14 @@ class PredictResponse(_ResponseBody):
 
 
 class ClassResponse(_ResponseBody):
-    """Class with its counts of samples and the ids of its newest samples that have a thumbnail."""
+    """Class with its counts of samples, the ids of its newest samples that have a thumbnail, and its rejections."""
 
     id: int
     label: str
     taught: int
     stored: int
     thumbnails: list[int] = []
+    rejections: list[int] = Field([], description="Ids of the rejections of this class, oldest first.")
 
 
 class ClassListResponse(_ResponseBody):

@@ -15,11 +15,21 @@ from typing import Any, Literal
 from siesta.errors import BadInput, Damaged
 from siesta.store import schema
 from siesta.store.folder import require_learner
+from siesta.store.rejections import rejection_is_intact
 from siesta.store.settings import read_settings
 from siesta.store.statistics import counted_is_intact, sums_are_intact
 from siesta.store.tensor_files import has_current
 
-__all__ = ["REBUILDABLE", "Finding", "FindingKind", "check_database", "check_store", "decode_text", "read_table"]
+__all__ = [
+    "NEWEST_IDS",
+    "REBUILDABLE",
+    "Finding",
+    "FindingKind",
+    "check_database",
+    "check_store",
+    "decode_text",
+    "read_table",
+]
 
 FindingKind = Literal[
     "database",
@@ -35,11 +45,20 @@ FindingKind = Literal[
     "report",
     "edit",
     "drift",
+    "rejection",
     "in use",
 ]
 """What is damaged; a "cache" can be made again without loss."""
 
 REBUILDABLE = ("graphs",)
+
+NEWEST_IDS = {
+    "samples": "SELECT max(coalesce(max(id), 0), (SELECT coalesce(max(id), 0) FROM rejected)) FROM samples",
+    "classes": "SELECT coalesce(max(id), 0) FROM classes",
+    "audit": "SELECT coalesce(max(id), 0) FROM audit",
+}
+"""Queries for the largest id that each counter has given, as far as it is still stored."""
+
 _MAX_LINES = 20  # of SQLite's integrity check
 
 
@@ -84,7 +103,7 @@ def check_database(connection: sqlite3.Connection, path: Path) -> list[Finding]:
     try:
         _collect(findings, _header(connection, path))
         if not any(found.kind == "database" for found in findings):  # otherwise no row can be trusted
-            for part in (_integrity, _samples, _classes, _sums, _statistics, _records):
+            for part in (_integrity, _samples, _classes, _sums, _statistics, _rejections, _records):
                 _collect(findings, part(connection))
             _collect(findings, _settings(connection, path))
             _collect(findings, _generations(connection, path))
@@ -156,10 +175,10 @@ def _classes(connection: sqlite3.Connection) -> Iterator[Finding]:
         elif kept != held or taught < stored:
             yield Finding("class", f"class '{label}': its counts do not fit its samples", class_id)
     counters = dict(read_table(connection, "sqlite_sequence"))
-    for table in ("samples", "classes", "audit"):
-        (newest,) = connection.execute(f"SELECT max(id) FROM {table}").fetchone()  # noqa: S608
+    for table, query in NEWEST_IDS.items():
+        (newest,) = connection.execute(query).fetchone()
         counted = counters.get(table)
-        if newest is not None and (not isinstance(counted, int) or counted < newest):
+        if newest and (not isinstance(counted, int) or counted < newest):
             yield Finding("class", f"store.sqlite: the number of the newest of its {table} is lost")
 
 
@@ -186,6 +205,13 @@ def _statistics(connection: sqlite3.Connection) -> Iterator[Finding]:
         map(counted_is_intact, rows["counted_since"])
     ):
         yield Finding("statistics", "the statistics of the head are damaged")
+
+
+def _rejections(connection: sqlite3.Connection) -> Iterator[Finding]:
+    classes = {row[0] for row in connection.execute("SELECT id FROM classes")}
+    for row in read_table(connection, "rejected"):
+        if not rejection_is_intact(row) or row[1] not in classes:
+            yield Finding("rejection", f"rejection {row[0]} is damaged", row[0])
 
 
 def _records(connection: sqlite3.Connection) -> Iterator[Finding]:

@@ -85,8 +85,9 @@ class Classes:
         )
 
     def drop(self, class_id: int) -> None:
-        """Remove a class and its sum."""
+        """Remove a class, its sum and its rejections."""
         self._connection.execute("DELETE FROM recent WHERE class_id = ?", (class_id,))
+        self._connection.execute("DELETE FROM rejected WHERE class_id = ?", (class_id,))
         self._connection.execute("DELETE FROM classes WHERE id = ?", (class_id,))
 
     def recent(self, class_ids: Iterable[int]) -> list[RecentSum]:

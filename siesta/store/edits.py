@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from siesta.store.drift import CodecDrift
 from siesta.store.eviction import MemoryBudget
 from siesta.store.generations import Generations, HeadEdit, now
 from siesta.store.labels import clean_label
+from siesta.store.rejections import RejectionTable
 from siesta.store.samples import NewSample, SampleTable
 from siesta.store.secure_delete import SecureDelete
 from siesta.store.session import Session
@@ -47,6 +49,7 @@ class StoreEdits:
         drift: CodecDrift,
         statistics: StatisticsTable,
         thumbnails: Thumbnails,
+        rejections: RejectionTable,
         budget: MemoryBudget,
         secure_delete: SecureDelete,
     ) -> None:
@@ -59,6 +62,7 @@ class StoreEdits:
         self._drift = drift
         self._statistics = statistics
         self._thumbnails = thumbnails
+        self._rejections = rejections
         self._budget = budget
         self._secure_delete = secure_delete
 
@@ -89,6 +93,7 @@ class StoreEdits:
         entry = {"what": "merge", "label": source.label, "into": target.label, "classes": [source.id, target.id]}
         with self._edit(entry, edit_head, statistics=statistics):
             self._samples.move_class(source.id, target.id, target.stored)
+            self._rejections.move_class(source.id, target.id)
             self._classes.add_counts(target.id, source.taught, source.stored)
             self._samples.limit_held_out(target.id)
             sums = self._classes.recent((source.id, target.id))
@@ -134,6 +139,11 @@ class StoreEdits:
         with self._edit(edited, edit_head, secure=True, statistics=statistics) as entry:
             entry["class"] = self._remove(sample_id, feature)
 
+    def forget_rejection(self, rejection: int) -> None:
+        """Remove a rejection."""
+        with self._edit({"what": "forget_rejection", "rejection": rejection}, secure=True):
+            self._rejections.remove(rejection)
+
     def correct(self, sample_id: int, sample: NewSample, edit_head: HeadEdit, statistics: Arrays | None = None) -> int:
         """Replace a sample by the same one under another label, with its thumbnail; return its new id.
 
@@ -149,6 +159,7 @@ class StoreEdits:
             thumbnail = self._thumbnails.get(sample_id)
             entry["class"] = self._remove(sample_id, sample.feature)
             class_id = self._classes.id_of(clean_label(sample.label))
+            self._rejections.withdraw(class_id, sample.codes)
             new_id, held = self._samples.insert(class_id, sample)
             entry["new"] = new_id
             if statistics is not None and not held:
@@ -180,6 +191,7 @@ class StoreEdits:
         codes: Iterable[tuple[Ids, npt.NDArray[np.uint8]]],
         sums: ClassSums,
         entry: Mapping[str, Any],
+        rejected: Mapping[int, bytes] = MappingProxyType({}),
     ) -> None:
         """Replace the codec, the codes of every sample and the sums of every class, in one transaction.
 
@@ -189,12 +201,14 @@ class StoreEdits:
             codes: Batches of ids (B,) and codes (B, code_bytes); read inside the transaction.
             sums: Empty sums, made with the new codec and the top in use.
             entry: JSON values to record.
+            rejected: Codes of the rejections, by id.
         """
         with self._allowed():
             hashes = self._constants.write_next_codec(tensors)
             with self._session.transaction(synced=True):
                 for ids, batch in codes:
                     self._samples.recode(ids, batch)
+                self._rejections.recode(rejected)
                 self._swap.replace_sums(sums, self._generations.get(self._generations.active()).since)
                 self._constants.record_codec(hashes, error)
                 self._drift.clear()

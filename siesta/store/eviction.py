@@ -1,4 +1,4 @@
-"""The byte budget of a store: what samples and thumbnails take, and how many samples must go when it is full.
+"""The byte budget of a store: what samples, rejections and thumbnails take, and how many samples go when it is full.
 
 `SampleTable.evict` chooses the sample: a random one of the largest class or, where samples have been ranked
 (`Store.rank`), its last one. The random number depends on the seed and the newest sample alone, so that it can be
@@ -12,6 +12,7 @@ from contextlib import contextmanager
 
 from siesta.errors import Damaged
 from siesta.rng import Purpose, generator
+from siesta.store.rejections import RejectionTable
 from siesta.store.samples import SampleTable
 from siesta.store.session import Session
 from siesta.store.thumbnails import Thumbnails
@@ -27,7 +28,7 @@ class MemoryBudget:
 
     Attributes:
         sample_bytes: Bytes that a sample counts.
-        capacity: Samples that fit when there are no thumbnails.
+        capacity: Samples that fit when there is nothing else.
     """
 
     def __init__(
@@ -35,12 +36,14 @@ class MemoryBudget:
         session: Session,
         samples: SampleTable,
         thumbnails: Thumbnails,
+        rejections: RejectionTable,
         memory_bytes: int,
         code_bytes: int,
         seed: int,
     ) -> None:
         self.sample_bytes = code_bytes + OVERHEAD_BYTES
         self.capacity = memory_bytes // self.sample_bytes
+        self._rejections = rejections
         self._session = session
         self._samples = samples
         self._thumbnails = thumbnails
@@ -55,8 +58,11 @@ class MemoryBudget:
         return self._count
 
     def bytes_used(self) -> int:
-        """Return the bytes that samples and thumbnails count."""
-        return self.samples() * self.sample_bytes + self._thumbnails.total_bytes()
+        """Return the bytes that samples, rejections and thumbnails count."""
+        return self.samples() * self.sample_bytes + self._other_bytes()
+
+    def _other_bytes(self) -> int:
+        return self._rejections.count() * self.sample_bytes + self._thumbnails.total_bytes()
 
     def count_again(self) -> None:
         """Read the number of stored samples from the database when it is needed next."""
@@ -82,8 +88,8 @@ class MemoryBudget:
         self._is_counted = True
 
     def limit(self) -> int:
-        """Return the number of samples that fit beside the thumbnails, at least one."""
-        return max(self.capacity + -self._thumbnails.total_bytes() // self.sample_bytes, 1)
+        """Return the number of samples that fit beside rejections and thumbnails, at least one."""
+        return max(self.capacity + -self._other_bytes() // self.sample_bytes, 1)
 
     def shrink(self, samples: int) -> None:
         """Evict until at most so many samples are stored, in the caller's transaction."""

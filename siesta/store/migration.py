@@ -42,7 +42,7 @@ CREATE TABLE thumbnails (id INTEGER PRIMARY KEY, class_id INTEGER NOT NULL, pict
 CREATE INDEX thumbnails_by_class ON thumbnails (class_id, id);
 """
 _FROM_3 = "ALTER TABLE samples ADD COLUMN counted INTEGER NOT NULL DEFAULT 0;" + schema.STATISTICS_TABLES
-_MIGRATIONS = {1: _FROM_1, 2: _FROM_2, 3: _FROM_3}
+_MIGRATIONS = {1: _FROM_1, 2: _FROM_2, 3: _FROM_3, 4: schema.REJECTED_TABLE}
 
 
 def migrate(connection: sqlite3.Connection, path: Path) -> None:

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterable
 
 from siesta.store import schema
-from siesta.store.check import Finding, read_table
+from siesta.store.check import NEWEST_IDS, Finding, read_table
 from siesta.store.statistics import StatisticsTable
 
 __all__ = ["name_lost_class", "repair_rows"]
@@ -33,6 +33,7 @@ def repair_rows(connection: sqlite3.Connection, findings: Iterable[Finding]) -> 
         connection.executemany("DELETE FROM recent WHERE class_id = ?", [(item,) for item in sums])
         lines += _drop_generations(connection, {found.item for found in findings if found.kind == "generation"})
         lines += _drop_reports(connection, {found.item for found in findings if found.kind == "report"})
+        lines += _remove_rejections(connection, {found.item for found in findings if found.kind == "rejection"})
         lines += _remove_edits(connection, {found.item for found in findings if found.kind == "edit"})
         if any(found.kind == "drift" for found in findings):
             connection.execute("DELETE FROM drift")
@@ -60,6 +61,11 @@ def _drop_generations(connection: sqlite3.Connection, damaged: set[int | str | N
 def _drop_reports(connection: sqlite3.Connection, damaged: set[int | str | None]) -> list[str]:
     connection.executemany("UPDATE generations SET report = NULL WHERE number = ?", [(number,) for number in damaged])
     return [f"the report of the sleep that made generation {number} is lost" for number in sorted(damaged, key=str)]
+
+
+def _remove_rejections(connection: sqlite3.Connection, damaged: set[int | str | None]) -> list[str]:
+    connection.executemany("DELETE FROM rejected WHERE id = ?", [(rejection,) for rejection in damaged])
+    return [f"removed rejection {rejection}: it is damaged" for rejection in sorted(damaged, key=str)]
 
 
 def _remove_edits(connection: sqlite3.Connection, damaged: set[int | str | None]) -> list[str]:
@@ -123,8 +129,8 @@ def _correct_counters(connection: sqlite3.Connection) -> list[str]:
     """Correct the counters of ids, so that no id of a sample or class is given twice."""
     lines = []
     counters = dict(read_table(connection, "sqlite_sequence"))
-    for table in ("samples", "classes", "audit"):
-        (newest,) = connection.execute(f"SELECT coalesce(max(id), 0) FROM {table}").fetchone()  # noqa: S608
+    for table, query in NEWEST_IDS.items():
+        (newest,) = connection.execute(query).fetchone()
         counted = counters.pop(table, None)
         if newest and (not isinstance(counted, int) or counted < newest):
             connection.execute("DELETE FROM sqlite_sequence WHERE name = ?", (table,))

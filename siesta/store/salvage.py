@@ -29,6 +29,7 @@ _COLUMNS = {
     "audit": 3,
     "drift": 3,
     "thumbnails": 3,
+    "rejected": 4,
 }
 """Number of columns by table; the statistics of the head are left out, because repair computes them anew."""
 _WITHOUT_SAMPLE = "(id, class_id) NOT IN (SELECT id, class_id FROM samples)"
@@ -117,7 +118,13 @@ def _bounds(table: str, sequence: dict[Any, Any]) -> tuple[int, int]:
     """Return the smallest and the largest row id that a table may have."""
     if table == "keys":
         return -_LARGEST_ROWID - 1, _LARGEST_ROWID
-    counter = {"classes": "classes", "recent": "classes", "samples": "samples", "codes": "samples"}.get(table)
+    counter = {
+        "classes": "classes",
+        "recent": "classes",
+        "samples": "samples",
+        "codes": "samples",
+        "rejected": "samples",
+    }.get(table)
     newest = sequence.get(counter)
     return 0, newest if isinstance(newest, int) and newest > 0 else 2**31
 
@@ -191,7 +198,8 @@ def _restore_from_index(old: sqlite3.Connection, new: sqlite3.Connection) -> Non
 def _set_sequence(new: sqlite3.Connection, sequence: dict[Any, Any]) -> None:
     """Set the counters of ids, so that no id is given twice."""
     largest_known = (
-        "SELECT max(number) FROM (SELECT max(sample_id) AS number FROM keys UNION SELECT max(since) FROM generations)"
+        "SELECT max(number) FROM (SELECT max(sample_id) AS number FROM keys UNION SELECT max(since) FROM generations"
+        " UNION SELECT max(id) FROM rejected)"
     )
     queries = {"samples": largest_known, "classes": "SELECT 0", "audit": "SELECT 0"}
     for table, query in queries.items():

@@ -20,6 +20,7 @@ __all__ = [
     "DATABASE",
     "FORMAT",
     "FORMAT_SETTING",
+    "REJECTED_TABLE",
     "STATISTICS_TABLES",
     "Transaction",
     "UnsyncedCommit",
@@ -35,7 +36,7 @@ __all__ = [
 ]
 
 DATABASE = "store.sqlite"
-FORMAT = 4
+FORMAT = 5
 """Version of a learner's files; increased when older code would misread them."""
 
 FORMAT_SETTING = "format"
@@ -119,6 +120,14 @@ CREATE TABLE counted_since (
 );
 """
 _TABLES += STATISTICS_TABLES
+
+REJECTED_TABLE = """
+-- codes of images for which a class was rejected, with ids that are given by the counter of the samples
+CREATE TABLE rejected (
+    id INTEGER PRIMARY KEY, class_id INTEGER NOT NULL, checksum INTEGER NOT NULL, codes BLOB NOT NULL
+);
+"""
+_TABLES += REJECTED_TABLE
 
 
 def connect(file: Path | None, read_only: bool, synchronous: str) -> sqlite3.Connection:
@@ -211,8 +220,9 @@ def format_of_tables(connection: sqlite3.Connection) -> int | None:
     if has_current_columns(connection):
         return FORMAT
     names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-    likely = 3 if "thumbnails" in names else 2 if "in_use" in names else 1
-    return likely if "gram" not in names and likely == header_version(connection) else None
+    newest = {4: "gram", 3: "thumbnails", 2: "in_use"}  # a table that formats below this one do not have
+    likely = next((number for number, table in newest.items() if table in names), 1)
+    return likely if "rejected" not in names and likely == header_version(connection) else None
 
 
 def has_current_columns(connection: sqlite3.Connection, type_pattern: str = "%") -> bool:

@@ -7,12 +7,25 @@ from dataclasses import dataclass
 from siesta.errors import Damaged
 from siesta.store.classes import Classes, ClassRecord, RecentSum
 from siesta.store.generations import Generation, Generations
+from siesta.store.rejections import RejectionTable
 from siesta.store.samples import SampleTable
 from siesta.store.session import Session
 from siesta.store.statistics import StatisticsTable, StoredStatistics
 from siesta.store.tensor_files import Array
 
-__all__ = ["RowSnapshot", "Snapshot", "read_row_snapshot", "read_snapshot"]
+__all__ = ["RowSnapshot", "Snapshot", "Tables", "read_row_snapshot", "read_snapshot"]
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The parts of a store that a snapshot is read from."""
+
+    session: Session
+    generations: Generations
+    classes: Classes
+    samples: SampleTable
+    statistics: StatisticsTable
+    rejections: RejectionTable
 
 
 @dataclass(frozen=True)
@@ -25,6 +38,7 @@ class RowSnapshot:
         recent: Class sums of the samples that were taught since that generation was made.
         newest: Id of the newest sample.
         statistics: Statistics from which a discriminant head is computed.
+        rejected: The rejected class of each rejection, by its id.
     """
 
     generation: Generation
@@ -32,6 +46,7 @@ class RowSnapshot:
     recent: list[RecentSum]
     newest: int
     statistics: StoredStatistics
+    rejected: dict[int, int]
 
 
 @dataclass(frozen=True)
@@ -45,40 +60,31 @@ class Snapshot(RowSnapshot):
     weights: dict[str, dict[str, Array]]
 
 
-def read_row_snapshot(
-    session: Session,
-    generations: Generations,
-    classes: Classes,
-    samples: SampleTable,
-    statistics: StatisticsTable,
-    number: int | None = None,
-    newest: int = 0,
-) -> RowSnapshot:
+def read_row_snapshot(tables: Tables, number: int | None = None, newest: int = 0) -> RowSnapshot:
     """Read all rows of a snapshot in one transaction; see `Store.row_snapshot` for `number` and `newest`."""
-    with session.errors():
-        session.connection.execute("BEGIN")
+    with tables.session.errors():
+        tables.session.connection.execute("BEGIN")
         try:
-            records = classes.all()
+            records = tables.classes.all()
             return RowSnapshot(
-                generation=generations.get(generations.active()),
+                generation=tables.generations.get(tables.generations.active()),
                 classes=records,
-                recent=classes.recent(record.id for record in records),
-                newest=samples.newest(),
-                statistics=statistics.read(number, newest),
+                recent=tables.classes.recent(record.id for record in records),
+                newest=tables.samples.newest(),
+                statistics=tables.statistics.read(number, newest),
+                rejected=tables.rejections.classes(),
             )
         finally:
-            session.connection.execute("COMMIT")
+            tables.session.connection.execute("COMMIT")
 
 
-def read_snapshot(
-    session: Session, generations: Generations, classes: Classes, samples: SampleTable, statistics: StatisticsTable
-) -> Snapshot:
+def read_snapshot(tables: Tables) -> Snapshot:
     """Read rows and weights; start again when a swap or an edit removed the weights meanwhile."""
-    rows = read_row_snapshot(session, generations, classes, samples, statistics)
+    rows = read_row_snapshot(tables)
     try:
-        return Snapshot(**vars(rows), weights=generations.read(rows.generation))
+        return Snapshot(**vars(rows), weights=tables.generations.read(rows.generation))
     except Damaged:
-        current = read_row_snapshot(session, generations, classes, samples, statistics).generation
+        current = read_row_snapshot(tables).generation
         if (current.number, current.hashes) == (rows.generation.number, rows.generation.hashes):
             raise
-        return read_snapshot(session, generations, classes, samples, statistics)
+        return read_snapshot(tables)

@@ -27,12 +27,13 @@ from siesta.store.folder import check_new_path, create_folder, fill_database, re
 from siesta.store.generations import Generations
 from siesta.store.labels import clean_label
 from siesta.store.packs import Packs
+from siesta.store.rejections import RejectionTable
 from siesta.store.salvage import remove_leftovers
 from siesta.store.samples import NewSample, SampleTable
 from siesta.store.secure_delete import SecureDelete
 from siesta.store.session import DURABILITIES, Access, Session
 from siesta.store.settings import read_settings, write_settings
-from siesta.store.snapshot import RowSnapshot, Snapshot, read_row_snapshot, read_snapshot
+from siesta.store.snapshot import RowSnapshot, Snapshot, Tables, read_row_snapshot, read_snapshot
 from siesta.store.statistics import Arrays, StatisticsTable
 from siesta.store.swap import WeightSwap
 from siesta.store.tensor_files import Tensors
@@ -67,7 +68,8 @@ class Store:
         generations: Weights that are kept.
         swap: Activates one of them.
         constants: Tensors that no sleep changes.
-        budget: Bytes that samples and thumbnails take, and eviction.
+        rejections: Images for which a label was said to be wrong.
+        budget: Bytes that all of these take, and eviction.
         thumbnails: Small images of the newest samples.
         edits: Changes to what was taught.
         drift: How well the codec fits what is taught.
@@ -103,8 +105,10 @@ class Store:
         self.constants = ConstantTensors(session, settings, constants)
         self.swap = WeightSwap(session, self.classes, self.samples, self.generations, self.statistics)
         self.session = session
+        capacity = memory_bytes // (self.code_bytes + OVERHEAD_BYTES)
+        self.rejections = RejectionTable(path, connection, self.code_bytes, capacity)
         self.budget = MemoryBudget(
-            session, self.samples, self.thumbnails, memory_bytes, self.code_bytes, settings["seed"]
+            session, self.samples, self.thumbnails, self.rejections, memory_bytes, self.code_bytes, settings["seed"]
         )
         self._secure_delete = SecureDelete(path, connection)
         self.edits = StoreEdits(
@@ -117,6 +121,7 @@ class Store:
             drift=self.drift,
             statistics=self.statistics,
             thumbnails=self.thumbnails,
+            rejections=self.rejections,
             budget=self.budget,
             secure_delete=self._secure_delete,
         )
@@ -241,13 +246,14 @@ class Store:
             number: Number of the statistics that the caller has, if any.
             newest: The newest sample that is counted in them.
         """
-        return read_row_snapshot(
-            self.session, self.generations, self.classes, self.samples, self.statistics, number, newest
-        )
+        return read_row_snapshot(self._tables(), number, newest)
 
     def snapshot(self) -> Snapshot:
         """Return the same with the weights of the active generation."""
-        return read_snapshot(self.session, self.generations, self.classes, self.samples, self.statistics)
+        return read_snapshot(self._tables())
+
+    def _tables(self) -> Tables:
+        return Tables(self.session, self.generations, self.classes, self.samples, self.statistics, self.rejections)
 
     # -- teaching -------------------------------------------------------------------------------------------------
 
@@ -280,6 +286,7 @@ class Store:
                 sample_id, held = self.samples.insert(class_id, sample)
                 stored.append(StoredSample(sample_id, class_id, held))
                 self.budget.count_added()
+                self.rejections.withdraw(class_id, sample.codes)
                 sums.add(class_id, sample.feature)
                 if counts and not held:
                     self.statistics.count(sample_id, class_id, sample.feature)
@@ -287,6 +294,17 @@ class Store:
             if error is not None:
                 self.drift.add(error)
         return stored
+
+    def reject(self, label: str, codes: bytes) -> int:
+        """Store that a label is wrong for an image with these codes, in one transaction; return the rejection's id.
+
+        Samples are evicted, or the oldest rejection is removed, where there is no room for it.
+        """
+        self.session.check_teaches()
+        with self.budget.changes(), self.session.transaction():
+            rejection = self.rejections.insert(self.classes.named(clean_label(label)).id, codes)
+            self.budget.shrink(self.budget.limit())
+        return rejection
 
     def discard(self, ids: Ids) -> None:
         """Remove samples in one transaction; class sums keep what the samples added, as after an eviction."""

@@ -60,3 +60,13 @@ def test_refit_fits_the_codec_to_a_folder(birds: Path, tmp_path: Path, make_pict
     assert done.returncode == 0, done.stderr
     assert "0 samples were encoded again from their images; 4 were converted" in done.stdout
     assert stored(birds) == {"robin": 2, "wren": 2}
+
+
+def test_reject_prints_an_id_that_forget_takes_back(birds: Path, tmp_path: Path) -> None:
+    image = next((tmp_path / "photos" / "robin").iterdir())
+    assert result_of("reject", birds, image, "robin") == {"id": 5, "label": "robin"}
+    assert run("reject", birds, image, "robin").stdout == f"Rejected 'robin' for {image}; the id is 5.\n"
+    assert result_of("info", birds)["rejections"] == {"5": "robin"}
+    assert result_of("forget", birds, "--sample", "5")["sample"] == 5
+    assert result_of("info", birds)["rejections"] == {}
+    assert_refused(3, "no class 'tit'", "reject", birds, image, "tit")

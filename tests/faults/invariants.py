@@ -32,6 +32,7 @@ class State:
         generation: Number of the active generation.
         tensors: Weights, head and codec.
         thumbnails: Thumbnails by sample.
+        rejections: Label and codes of each rejection.
         tokens: Scopes of the tokens of the service.
         answers: Labels and scores for a few pictures.
         statistics: Sums of the head, and the samples counted since.
@@ -43,6 +44,7 @@ class State:
     generation: int
     tensors: Mapping[str, bytes]
     thumbnails: Mapping[int, bytes | None]
+    rejections: Mapping[int, tuple[str, bytes]]
     tokens: list[str]
     answers: list[Any]
     statistics: Mapping[str, bytes]
@@ -76,6 +78,10 @@ def state_of(learner: Siesta) -> State:
             f"{group}.{name}": tensor.tobytes() for group, tensors in groups.items() for name, tensor in tensors.items()
         },
         thumbnails={sample: store.thumbnails.get(sample) for sample in thumbnails},
+        rejections={
+            each: (labels[snapshot.rejected[each]], codes)
+            for each, codes in store.rejections.get(snapshot.rejected).items()
+        },
         tokens=[] if path is None else [token.scope for token in TokenStore(path).all()],
         answers=learner.predict_many([picture(number) for number in (3, 12, 99)]) if labels else [],
         statistics=_statistics(snapshot.statistics),

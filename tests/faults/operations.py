@@ -53,7 +53,12 @@ class RandomOPQ(OPQ):
 
 _LABELS = ["ant", "bee", "cat"]
 _SLEEPS = 7  # so many that the next one removes a generation
-_OF_FORMAT_3 = """
+_OF_FORMAT_4 = """
+    DROP TABLE rejected;
+    PRAGMA user_version = 4;
+"""
+_OF_FORMAT_3 = f"""
+    {_OF_FORMAT_4}
     DROP TABLE gram;
     DROP TABLE class_sums;
     DROP TABLE counted_since;
@@ -214,6 +219,12 @@ OPERATIONS = {
         lambda learner: learner.keep_thumbnails({12: b"a thumbnail", 13: b"another thumbnail"}),
         lambda learner: learner.drop_thumbnails(),
     ),
+    "reject": _with_learner(
+        lambda learner: learner.reject(picture(60), "ant"),
+        lambda learner: learner.reject(picture(61), "bee"),
+        lambda learner: learner.reject(picture(62), "bee"),  # the third replaces the first
+        lambda learner: learner.forget_sample(17),
+    ),
     "rename": _with_learner(lambda learner: learner.rename("ant", "wasp")),
     "merge": _with_learner(lambda learner: learner.merge("cat", "ant")),
     "correct": _with_learner(
@@ -230,6 +241,7 @@ OPERATIONS = {
     "migrate_from_1": Operation(_migrate, _of_format(1, _OF_FORMAT_1)),
     "migrate_from_2": Operation(_migrate, _of_format(2, _OF_FORMAT_2)),
     "migrate_from_3": Operation(_migrate, _of_format(3, _OF_FORMAT_3)),
+    "migrate_from_4": Operation(_migrate, _of_format(4, _OF_FORMAT_4)),
     "tokens": Operation(_change_tokens),
     "repair": Operation(_repair, _damage_rows_and_files, damages=True),
     "repair_statistics": Operation(_repair, _damage_statistics, damages=True),

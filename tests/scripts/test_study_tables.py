@@ -98,3 +98,19 @@ def test_heads_are_compared_at_the_first_and_the_last_step(studies: Path) -> Non
 def test_missing_rows_name_the_command_that_writes_them(studies: Path) -> None:
     with pytest.raises(SystemExit, match=r"sleep_variants\.jsonl is missing: run python -m scripts\.sleep_variants"):
         study_tables.sleep_variants()
+
+
+def test_what_rejections_change_is_shown_before_and_after(studies: Path) -> None:
+    with pytest.raises(SystemExit, match=r"run python -m scripts\.reject_trials"):
+        study_tables.reject()
+    pair = {"near_same_label": [50.0, 1.0], "near_right": [20.0, 40.0]}
+    others = {"others_right": [100.0, 99.5], "others_score": [70.0, 69.0]}
+    config = {"dataset": "cub200", "classes": 60, "updates": 96, "seed": 0}
+    row = {"head": "cosine", "stage": "slept", "rejected": 200, **pair, **others, "config": config}
+    _write(studies / "reject.jsonl", [row])
+    text = study_tables.reject()
+    assert (
+        "| cosine, slept | 200 | 50.0 -> 1.0 % | 20.0 -> 40.0 % | 100.0 -> 99.5 % | 70.0 -> 69.0 % |"
+        in text.splitlines()
+    )
+    assert "60 classes of cub200, 15 images each, slept: 96 updates" in text

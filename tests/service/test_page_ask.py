@@ -155,3 +155,22 @@ def test_an_error_rate_can_be_asked_for_only_where_it_can_be_promised(
         option = "document.querySelector('#threshold [value^=error_rate]')"
         refused = str(not possible).lower()
         until(page, f"{option}.disabled === {refused} && Boolean({option}.title) === {refused}")
+
+
+def test_none_of_these_rejects_the_labels_that_are_shown_and_undo_takes_it_back(
+    open_page: OpenPage, service: PageService, pictures: dict[str, list[Path]]
+) -> None:
+    service.teach(pictures["cup"][1:], "cup")
+    service.teach(pictures["leaf"], "leaf")
+    page = open_page()
+    page.locator("#ask-file").set_input_files(pictures["cup"][0])
+    page.locator("#verdict-label", has_text="cup").wait_for()
+    page.get_by_role("button", name="None of these").click()
+    page.locator("#verdict-label", has_text="unknown").wait_for()
+    page.locator("#correction-message[data-kind=good]").wait_for()
+    rejections = {known["label"]: len(known["rejections"]) for known in service.call("GET", "v1/classes")["classes"]}
+    assert rejections["cup"] == 1
+    page.get_by_role("button", name="Undo").click()
+    page.locator("#verdict-label", has_text="cup").wait_for()
+    assert not page.get_by_role("button", name="Undo").is_visible()
+    assert all(known["rejections"] == [] for known in service.call("GET", "v1/classes")["classes"])

@@ -23,6 +23,7 @@ DAMAGE = [
     ("UPDATE generations SET since = 'x' WHERE number = 1", ("generation", 1)),
     ("UPDATE in_use SET generation = 9", ("in use", None)),
     ("PRAGMA user_version = 0", ("header", None)),
+    ("INSERT INTO rejected VALUES (7, 1, 0, x'00112233')", ("rejection", 7)),
 ]
 
 

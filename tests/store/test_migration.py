@@ -16,7 +16,12 @@ from siesta.store.check import check_store
 from siesta.store.session import Access
 from tests.store.stores import everything, make_store, sample, swap, weights
 
-OF_FORMAT_3 = """
+OF_FORMAT_4 = """
+    DROP TABLE rejected;
+    PRAGMA user_version = 4;
+"""
+OF_FORMAT_3 = f"""
+    {OF_FORMAT_4}
     DROP TABLE gram;
     DROP TABLE class_sums;
     DROP TABLE counted_since;
@@ -41,8 +46,8 @@ def make_older(path: Path, script: str) -> None:
         old.executescript(script)
 
 
-@pytest.mark.parametrize("script", [OF_FORMAT_2, OF_FORMAT_3])
-def test_a_store_of_format_2_or_3_is_migrated(tmp_path: Path, script: str) -> None:
+@pytest.mark.parametrize("script", [OF_FORMAT_2, OF_FORMAT_3, OF_FORMAT_4])
+def test_a_store_of_format_2_to_4_is_migrated(tmp_path: Path, script: str) -> None:
     store = make_store(tmp_path / "s", capacity=9)
     store.add([sample("ant", 1), sample("bee", 2)])
     before = everything(store)
@@ -53,6 +58,7 @@ def test_a_store_of_format_2_or_3_is_migrated(tmp_path: Path, script: str) -> No
     store = Store.open(tmp_path / "s")
     store.keep_thumbnails({1: b"ant"})
     assert everything(store) == before and store.thumbnails.get(1) == b"ant"
+    assert store.reject("bee", sample("ant", 1).codes) == 3
     assert store.statistics.number() is None
     store.close()
     assert check_store(tmp_path / "s") == []
@@ -85,7 +91,7 @@ def test_a_version_that_reads_older_formats_only_refuses_a_migrated_store(
     make_older(tmp_path / "s", OF_FORMAT_3)
     Store.open(tmp_path / "s").close()
     monkeypatch.setattr(schema, "FORMAT", 3)
-    with pytest.raises(Damaged, match="has format 4 and this siesta reads up to 3: upgrade"):
+    with pytest.raises(Damaged, match="has format 5 and this siesta reads up to 3: upgrade"):
         Store.open(tmp_path / "s", access)
 
 

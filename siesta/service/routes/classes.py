@@ -31,6 +31,7 @@ async def classes(context: Context) -> ClassListResponse:
 
 def _list_classes(learner: Siesta) -> list[ClassResponse]:
     thumbnails = learner.thumbnails.by_class()
+    rejections = learner.rejections()
     return [
         ClassResponse(
             id=record.id,
@@ -38,6 +39,7 @@ def _list_classes(learner: Siesta) -> list[ClassResponse]:
             taught=record.taught,
             stored=record.stored,
             thumbnails=thumbnails.get(record.id, []),
+            rejections=[rejection for rejection, label in rejections.items() if label == record.label],
         )
         for record in learner.classes()
     ]
@@ -102,10 +104,11 @@ async def correct(context: Context, sample_id: IdPath, body: LabelRequest) -> Co
     "/samples/{sample_id}", tags=["samples"], dependencies=[TEACH], status_code=204, responses=problems(404, 409, 422)
 )
 async def forget_sample(context: Context, sample_id: IdPath) -> None:
-    """Forget one sample."""
+    """Forget one sample, or take a rejection back."""
 
     def forget_one(learner: Siesta) -> None:
-        _check_sample(learner, sample_id)
+        if sample_id not in learner.rejections():
+            _check_sample(learner, sample_id)
         learner.forget_sample(sample_id)
 
     await context.worker.modify(forget_one)

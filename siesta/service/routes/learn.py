@@ -1,4 +1,4 @@
-"""Routes that learn and predict images."""
+"""Routes that learn, predict and reject images."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import Annotated
 from fastapi import APIRouter, File, Form, Query, UploadFile
 
 from siesta.errors import BadInput
+from siesta.learner import Siesta
 from siesta.service.deps import COMMON_PROBLEMS, Context, problems
 from siesta.service.endpoints import ASK, TEACH
 from siesta.service.multipart import ImageRoute
-from siesta.service.schemas import LabelScore, LearnResponse, PredictionResponse, PredictResponse
+from siesta.service.problems import Problem
+from siesta.service.schemas import LabelScore, LearnResponse, PredictionResponse, PredictResponse, RejectResponse
 from siesta.service.worker import LabelledImage, PredictOptions
 from siesta.store import clean_label
 
@@ -47,6 +49,23 @@ def _one_for_each(labels: Sequence[str], count: int) -> list[str]:
     if len(clean) not in (1, count):
         raise BadInput(f"give one label for all images, or one for each: {count} images, {len(clean)} labels")
     return clean * count if len(clean) == 1 else clean
+
+
+@router.post("/reject", tags=["teach"], dependencies=[TEACH], responses=problems(404, 413, 422))
+async def reject(context: Context, image: Images, label: Labels) -> RejectResponse:
+    """Say that labels are wrong: for each image one, or for one image any number."""
+    images = await context.uploads.decode(image)
+    labels = [clean_label(each) for each in label] if len(images) == 1 else _one_for_each(label, len(images))
+    pairs = list(zip(images * len(labels) if len(images) == 1 else images, labels, strict=True))
+
+    def reject_all(learner: Siesta) -> RejectResponse:
+        known = {record.label for record in learner.classes()}
+        for name in labels:
+            if name not in known:
+                raise Problem(404, f"there is no class '{name}': it never existed, or was merged or forgotten")
+        return RejectResponse(ids=[learner.reject(pixels, name) for pixels, name in pairs])
+
+    return await context.worker.modify(reject_all)
 
 
 @router.post("/predict", tags=["ask"], dependencies=[ASK], responses=problems(409, 413, 422))

@@ -56,6 +56,13 @@ export const readClasses = async () => (await request("GET", "v1/classes")).clas
 export const readGenerations = async () => (await request("GET", "v1/generations")).generations;
 export const thumbnail = (sampleId) => `v1/samples/${sampleId}/thumbnail`;
 
+export function reject(image, labels) {
+  const data = form([image]);
+  for (const label of labels) data.append("label", label);
+  return request("POST", "v1/reject", data);
+}
+export const forgetSample = (id) => request("DELETE", `v1/samples/${id}`);
+
 export const learn = (images, label) => request("POST", "v1/learn", form(images, { label }));
 export const renameClass = (id, label) => request("PATCH", `v1/classes/${id}`, { label });
 export const mergeClass = (id, into) => request("POST", `v1/classes/${id}/merge`, { into });

@@ -5,6 +5,7 @@ import { showBars } from "./bars.js";
 import { frameSide } from "./card_webcam.js";
 import { captureFrame, stopCamera, startCamera } from "./camera.js";
 import { offerLabels, setUpCorrection } from "./correction.js";
+import { offerRejection, setUpRejection } from "./rejection.js";
 import { $, attempt, showMessage, clearMessage } from "./dom.js";
 import { isolated, score, visible } from "./format.js";
 import { onDrop, toUploadable } from "./image_files.js";
@@ -28,6 +29,7 @@ function showAnswer(answer) {
   announced = answer.label;
   showBars($("bars"), answer.top, live);
   offerLabels(answer.top.map(({ label }) => label));
+  offerRejection(answer.top);
 }
 
 /** Predicts the label of a picture file. */
@@ -104,6 +106,7 @@ export function setUpAsk() {
   });
   const askAgain = () => live || (picture && askAbout(picture));
   setUpCorrection(currentPicture, askAgain);
+  setUpRejection(async () => toUploadable(await currentPicture()), askAgain);
   thresholdOptions.onChange(askAgain);
   let generation = null;
   subscribe(({ info, classes }) => {

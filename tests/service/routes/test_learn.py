@@ -86,3 +86,21 @@ def test_concurrent_requests_are_predicted_in_fewer_batches(taught: Client, serv
 def test_other_processes_may_read_the_learner_meanwhile(taught: Client, server: ServerProcess) -> None:
     with Siesta.open(server.path, read_only=True) as reader:
         assert reader.info().samples.stored == 4
+
+
+def test_a_rejected_label_falls_and_forgetting_the_rejection_brings_it_back(taught: Client) -> None:
+    image = make_image("blue", 9)
+    before = taught.predict(image)
+    (rejected,) = taught.reject(image, "blue")
+    after = taught.predict(image)
+    assert (before.label, after.label) == ("blue", "red")
+    assert {each.label: each.score for each in after.top}["blue"] == 0.0
+    assert [known.rejections for known in taught.classes()] == [[], [rejected]]
+    assert taught.reject(image, ["red", "blue"])[1] == rejected
+    assert taught.predict(image).known is False
+    for number in {each for known in taught.classes() for each in known.rejections}:
+        taught.forget_sample(number)
+    assert taught.predict(image) == before
+    assert_refused(404, "no class 'pink'", lambda: taught.reject(image, ["blue", "pink"]))
+    assert_refused(404, "no sample 999", lambda: taught.forget_sample(999))
+    assert all(known.rejections == [] for known in taught.classes())
