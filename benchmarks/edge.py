@@ -25,6 +25,7 @@ from benchmarks.measure import Row, alternate, row
 __all__ = ["run"]
 
 CLASSES = 10
+SAMPLES = 320  # so many that the head has a covariance
 COLD_RUNS = 5
 
 _LAUNCHER = """
@@ -42,7 +43,7 @@ def run(image_size: int = 224) -> Iterator[Row]:
     """Yield cold starts with their memory, times relative to the bare network, and the sizes of installs."""
     with tempfile.TemporaryDirectory() as folder:
         path, picture = Path(folder) / "edge.siesta", Path(folder) / "picture.png"
-        images = noise(2 * CLASSES, image_size)
+        images = noise(SAMPLES, image_size)
         with learner_of("efficientnet_lite0", image_size, path) as learner:
             learner.learn_many(images, [f"class {index % CLASSES}" for index in range(len(images))])
         Image.fromarray(images[0]).save(picture)

@@ -15,13 +15,13 @@ from PIL import Image
 from benchmarks.measure import Row, alternate, row
 from siesta.backbones import BACKBONES, RANDOM, make_backbone
 from siesta.backbones.layers import channels_last
+from siesta.malloc import keep_freed_memory
 from siesta.pretrain.crops import DRAWS_PER_CROP, cut_crops
 from siesta.pretrain.encoder import Encoder
 from siesta.pretrain.larc import make_optimizer
 from siesta.pretrain.loader import CropLoader
 from siesta.pretrain.picture_cache import cache_pictures
 from siesta.pretrain.swav import SwAV
-from siesta.sleep.malloc import keep_freed_memory
 
 __all__ = ["run"]
 

@@ -19,11 +19,11 @@ from siesta.backbones.layers import channels_last
 from siesta.contracts import Backbone
 from siesta.data import Split
 from siesta.images import read_image
+from siesta.malloc import keep_freed_memory
 from siesta.pretrain.encoder import Encoder
 from siesta.pretrain.loader import CropLoader
 from siesta.pretrain.picture_cache import cache_pictures
 from siesta.pretrain.supervised import Supervised
-from siesta.sleep.malloc import keep_freed_memory
 from siesta.sleep.schedule import one_cycle
 
 __all__ = [

@@ -15,16 +15,19 @@ import numpy.typing as npt
 
 from siesta.backbones import DEFAULT_SPACE, make_space
 from siesta.backbones.cut_network import CutNetwork, Weights
+from siesta.backbones.folded_norm import fold_norms
 from siesta.backbones.spec import BackboneSpec
 from siesta.codecs import CODECS, relative_error
 from siesta.codecs.blas import one_blas_thread
 from siesta.contracts import Backbone, Codec, Codes, Engine, Input, Latents, LatentShape, NetworkPart
 from siesta.engines import ENGINES, choose_engine
-from siesta.engines.onnx_format import INPUT, OUTPUT, encode_graph
+from siesta.engines.onnx_format import INPUT, OUTPUT, encode_graph, fill_graph
 from siesta.errors import BadInput, Damaged
 from siesta.extras import require_torch
 from siesta.images import ImageInput, ImageLike
+from siesta.malloc import return_freed_memory
 from siesta.store import Store
+from siesta.store.tensor_files import StoredTensors
 from siesta.vectors import VectorInput, VectorLike
 
 if TYPE_CHECKING:  # inference on a CPU must not load torch
@@ -85,17 +88,27 @@ class NetworkEngines:
         self.top = self._load("top", self.latent_shape)
 
     def _load(self, part: str, shape: LatentShape) -> Engine:
-        engine = ENGINES[self._engine]
-        graph = self._graph(part, shape) if engine.needs_graph else b""
-        weights = self.network.bottom if part == "bottom" else self.network.top
-        return engine.load(NetworkPart(weights, graph, lambda: getattr(self.backbone, part)), self.device)
+        """Load the engine of a part; stored weights are freed then, and read again where something else needs them."""
+        with return_freed_memory():
+            described = NetworkPart(lambda: self._model(part, shape), lambda: getattr(self.backbone, part))
+            loaded = ENGINES[self._engine].load(described, self.device)
+            _release(self._weights(part))
+        return loaded
 
-    def _graph(self, part: str, shape: LatentShape) -> bytes:
-        """Return the graph of a part without weights."""
-        operations = self.network.operations(part, INPUT, OUTPUT)
-        if operations is not None:
-            weights = self.network.bottom if part == "bottom" else self.network.top
-            return encode_graph(operations, weights, shape)
+    def _weights(self, part: str) -> Weights:
+        return self.network.bottom if part == "bottom" else self.network.top
+
+    def _model(self, part: str, shape: LatentShape) -> bytes:
+        """Return a part as an ONNX model with its weights."""
+        operations, weights = self.network.operations(part, INPUT, OUTPUT), self._weights(part)
+        if operations is None:
+            return fill_graph(self._exported_graph(part, shape), weights)
+        operations, folded = fold_norms(operations, weights)
+        _release(weights)
+        return fill_graph(encode_graph(operations, folded, shape), folded)
+
+    def _exported_graph(self, part: str, shape: LatentShape) -> bytes:
+        """Return the graph of a part of another package's network, without weights."""
         if part not in self._exported:
             require_torch(f"the graph of {self.network.name}")
             from siesta.engines.onnx_graphs import export_graph
@@ -116,12 +129,13 @@ class NetworkEngines:
 
     def load_top(self, weights: Weights) -> None:
         """Load weights into the top and its engine."""
-        copied = {name: np.array(array) for name, array in weights.items()}  # the caller may train on with its own
-        self.network = replace(self.network, top=copied)
+        if not isinstance(weights, StoredTensors):  # the caller may train on with its own
+            weights = {name: np.array(array) for name, array in weights.items()}
+        self.network = replace(self.network, top=weights)
         if self._backbone is not None:
             from siesta.backbones.arrays import load_arrays
 
-            load_arrays(self._backbone.top, copied)
+            load_arrays(self._backbone.top, weights)
         self.top = self._load("top", self.latent_shape)
 
     def latents(self, inputs: Inputs) -> Latents:
@@ -131,6 +145,12 @@ class NetworkEngines:
     def features(self, latents: Latents) -> npt.NDArray[np.float32]:
         """Return z (B, D) of latents (B, *latent_shape)."""
         return self.top.run(latents)
+
+
+def _release(weights: Weights) -> None:
+    """Free the memory of weights that can be read again."""
+    if isinstance(weights, StoredTensors):
+        weights.release()
 
 
 class Pipeline:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -80,3 +82,17 @@ def test_an_unknown_device_or_engine_is_refused(slept: Path) -> None:
 def test_batches_are_consecutive_and_the_last_may_be_smaller() -> None:
     assert list(batched(iter(range(7)), 3)) == [[0, 1, 2], [3, 4, 5], [6]]
     assert list(batched([], 3)) == []
+
+
+def test_stored_weights_are_freed_and_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "x.siesta"
+    with Siesta.create(path, memory="1MB", image_size=32) as created:
+        expected = {part: dict(getattr(created.pipeline.network, part)) for part in ("bottom", "top")}
+    with closing(Store.open(path, "read")) as store:
+        snapshot = store.snapshot()
+        references = [weakref.ref(snapshot.weights["top"][name]) for name in expected["top"]]
+        pipeline = Pipeline.from_store(store, top=snapshot.weights["top"])
+        assert not any(reference() is not None for reference in references)
+        for part, arrays in expected.items():
+            for name, array in getattr(pipeline.network, part).items():
+                np.testing.assert_array_equal(array, arrays[name])

@@ -33,7 +33,7 @@ class Decoder(nn.Module):
         self._function = function
         self._names = tuple(arrays)
         for name, array in arrays.items():
-            self.register_buffer(name, torch.from_numpy(np.ascontiguousarray(array)), persistent=False)
+            self.register_buffer(name, torch.from_numpy(np.require(array, requirements=["C", "W"])), persistent=False)
 
     def forward(self, codes: Tensor) -> Tensor:
         """Return the latents of codes (B, code_bytes) uint8, both on the device of the buffers."""

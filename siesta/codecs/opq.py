@@ -26,7 +26,7 @@ __all__ = ["OPQ"]
 
 _MAX_BITS = 8
 _ENCODED_ROWS = 1024
-"""Rows that are encoded together; their scores (codebooks, rows, centroids) take 8 MiB and fit into the cache."""
+"""Rows that are encoded together; their scores for a codebook (rows, centroids) take 1 MiB and fit into the cache."""
 _DECODED_ROWS = 512
 
 
@@ -149,13 +149,15 @@ class OPQ:
         vectors = to_vectors(latents)
         books, inputs, _ = self._scoring.shape
         codes = np.empty((len(vectors), books), np.uint8)
+        scores = np.empty((min(len(vectors), _ENCODED_ROWS), self._scoring.shape[2]), np.float32)
         with one_blas_thread():
             for start in range(0, len(vectors), _ENCODED_ROWS):
                 rotated = vectors[start : start + _ENCODED_ROWS] @ self._rotation.T
                 parts = np.ones((books, len(rotated), inputs), np.float32)  # each with a constant 1 at its end
                 parts[:, :, :-1] = rotated.reshape(len(rotated), books, -1).transpose(1, 0, 2)
-                scores = parts @ self._scoring  # (M, rows, 2^bits)
-                codes[start : start + _ENCODED_ROWS] = scores.argmax(axis=2).T
+                for book, (part, scoring) in enumerate(zip(parts, self._scoring, strict=True)):
+                    found = np.matmul(part, scoring, out=scores[: len(part)])  # (rows, 2^bits)
+                    codes[start : start + len(part), book] = found.argmax(axis=1)
         return codes.reshape(len(latents), -1)
 
     def decode(self, codes: Codes, latent_shape: LatentShape) -> Latents:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -22,13 +22,11 @@ class NetworkPart:
     """A bottom or a top, in each form that an engine may run.
 
     Attributes:
-        weights: Its weights and buffers, by the names of its state dict.
-        graph: Its structure as an ONNX graph without weights, whose initializers have these names.
+        model: Creates an ONNX model with its current weights; batch norms may be folded into convolutions.
         module: Creates the torch module with these weights; it loads torch.
     """
 
-    weights: Mapping[str, npt.NDArray[Any]]
-    graph: bytes
+    model: Callable[[], bytes]
     module: Callable[[], nn.Module]
 
 
@@ -37,7 +35,7 @@ class Engine(Protocol):
     """Runs a network that is not being trained.
 
     Attributes:
-        needs_graph: Whether it runs the graph of a network, with threads of its own, and not the torch module.
+        needs_graph: Whether it runs the ONNX model of a network, with threads of its own, and not the torch module.
         cpu_only: Whether it runs on a CPU only.
     """
 
@@ -49,7 +47,7 @@ class Engine(Protocol):
         """Return an engine for a bottom or a top with its current weights.
 
         Args:
-            part: The bottom or top; its graph is empty unless the engine needs one.
+            part: The bottom or top.
             device: The name of the device to run on, such as "cpu".
         """
 

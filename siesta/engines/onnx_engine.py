@@ -5,56 +5,52 @@ Threads that spin while they wait make it slow: those of one session block the o
 
 from __future__ import annotations
 
-import ctypes
 import os
 import sys
-from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from collections.abc import Callable
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 import onnxruntime
+from onnxruntime.capi import onnxruntime_pybind11_state
 
 from siesta.contracts import NetworkPart
-from siesta.engines.onnx_format import INPUT, fill_graph
+from siesta.engines.onnx_format import INPUT, OUTPUT
 
 __all__ = ["OnnxEngine"]
 
 
 class OnnxEngine:
-    """Run a graph with the weights of a network; ONNX Runtime folds batch norms when the graph is loaded."""
+    """Run an ONNX model.
+
+    A session of the package keeps the model's bytes while it is optimised, which are as large as the weights; so it is
+    made in two steps.
+    """
 
     needs_graph: ClassVar[bool] = True
     cpu_only: ClassVar[bool] = True
 
-    def __init__(self, graph: bytes, weights: Mapping[str, npt.NDArray[Any]]) -> None:
+    def __init__(self, make_model: Callable[[], bytes]) -> None:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = _threads()
         options.log_severity_level = 3  # errors only
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        model = fill_graph(graph, weights)
-        self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-        self._session._model_bytes = None  # kept for a fallback to other providers, of which there are none
+        model = make_model()
+        self._session = onnxruntime_pybind11_state.InferenceSession(options, model, False, False)
         del model
-        _return_freed_memory()
+        self._session.initialize_session(["CPUExecutionProvider"], [{}], set())
 
     @classmethod
     def load(cls, part: NetworkPart, _device: str) -> Self:
-        """Fill the graph with the weights."""
-        return cls(part.graph, part.weights)
+        """Run the ONNX model of the part."""
+        return cls(part.model)
 
     def run(self, inputs: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """A batch of images or latents -> the network's output."""
         output: npt.NDArray[np.float32]
-        (output,) = self._session.run(None, {INPUT: np.ascontiguousarray(inputs)})
+        (output,) = self._session.run([OUTPUT], {INPUT: np.ascontiguousarray(inputs)}, None)
         return output
-
-
-def _return_freed_memory() -> None:
-    """Return what loading has freed, several times the weights, to the kernel; do nothing without glibc."""
-    library = ctypes.CDLL(None) if sys.platform == "linux" else None
-    if library is not None and hasattr(library, "malloc_trim"):
-        library.malloc_trim(0)
 
 
 def _threads() -> int:

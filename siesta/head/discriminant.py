@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from siesta.head.cosine import Head
 from siesta.head.statistics import ClassIds, Features, FeatureStatistics, power_normalized
+from siesta.head.whitening import whiten
 
 __all__ = ["SHRINKAGE", "Discriminant", "discriminant_for"]
 
@@ -37,7 +38,7 @@ class Discriminant:
     that makes their softmax about as confident as it is right before any calibration.
 
     Samples that are added move the means; the covariance stays that of the statistics it was made of, so that an
-    addition costs one product of S^-1 and a vector.
+    addition costs two products of a triangular matrix and a vector.
 
     Example:
         >>> statistics = FeatureStatistics.empty(2)
@@ -54,7 +55,7 @@ class Discriminant:
             statistics: Of the samples that mean and covariance are taken of.
             shrinkage: Share of the identity in the covariance.
         """
-        width = len(statistics.gram)
+        width = statistics.width
         self.base = statistics
         self._shrinkage = shrinkage
         self._rows: dict[int, int] = {}
@@ -64,9 +65,9 @@ class Discriminant:
         self._weights = np.zeros((0, width), np.float32)
         self._offsets = np.zeros(0, np.float32)
         self._stale: set[int] = set()
-        self._precision: npt.NDArray[np.float32] | None = None
+        self._whitening: npt.NDArray[np.float32] | None = None  # W of S^-1 = W^T W
         self._noise = 0.0  # tr(S^-1 C)
-        self._total_precision: npt.NDArray[np.float32] | None = None
+        self._total_whitening: npt.NDArray[np.float32] | None = None
         self._factor = 1.0  # from scores to logits
         self._added: list[tuple[npt.NDArray[np.int64], Features]] = []
         self._remembered: dict[int, Features] = {}
@@ -143,11 +144,12 @@ class Discriminant:
         images, classes = (
             np.asarray(part - centre, np.float32) for part in (power_normalized(features.astype(np.float64)), means)
         )
-        if self._total_precision is None:
-            self._total_precision = _inverse(self.base.total_covariance(), _TOTAL_SHRINKAGE)
-        seen = images @ self._total_precision
-        lengths = np.einsum("bd,bd->b", seen, images) * np.einsum("bd,bd->b", classes @ self._total_precision, classes)
-        return np.asarray(np.einsum("bd,bd->b", seen, classes) / np.sqrt(np.maximum(lengths, _TINY)), np.float32)
+        if self._total_whitening is None:
+            self._total_whitening, _ = self.base.shrunk(_TOTAL_SHRINKAGE, total=True)
+            whiten(self._total_whitening)
+        images, classes = images @ self._total_whitening.T, classes @ self._total_whitening.T
+        lengths = np.square(images).sum(axis=1) * np.square(classes).sum(axis=1)
+        return np.asarray(np.einsum("bd,bd->b", images, classes) / np.sqrt(np.maximum(lengths, _TINY)), np.float32)
 
     def _scores(self, units: Features) -> Features:
         """Return the scores (B, K) of u (B, D)."""
@@ -174,25 +176,26 @@ class Discriminant:
         """Compute the weights of the classes whose means have moved."""
         if not self._stale:
             return
-        precision = self._fitted_precision()
+        whitening = self._fitted_whitening()
         rows = np.array(sorted(self._stale))
         counts = self._counts[rows, None]
-        means = (self._sums[rows] / counts).astype(np.float32)
-        self._weights[rows] = means @ precision
-        squares = np.einsum("kd,kd->k", self._weights[rows], means)
-        self._offsets[rows] = 0.5 * (squares - self._noise / counts[:, 0])
+        whitened = (self._sums[rows] / counts).astype(np.float32) @ whitening.T
+        self._weights[rows] = whitened @ whitening
+        self._offsets[rows] = 0.5 * (np.square(whitened).sum(axis=1) - self._noise / counts[:, 0])
         some = np.linspace(0, len(self) - 1, min(len(self), _SPREAD_CLASSES)).astype(np.int64)
         means = (self._sums[some] / self._counts[some, None]).astype(np.float32)
         self._factor = _CONFIDENCE / (float(self._scores(means).std(axis=1).mean()) or 1.0)
         self._stale.clear()
 
-    def _fitted_precision(self) -> npt.NDArray[np.float32]:
-        """Return S^-1; it is computed when it is needed first."""
-        if self._precision is None:
-            covariance = self.base.covariance()
-            self._precision = _inverse(covariance, self._shrinkage)
-            self._noise = float(np.einsum("de,de->", self._precision, covariance))
-        return self._precision
+    def _fitted_whitening(self) -> npt.NDArray[np.float32]:
+        """Return W, with which S^-1 is W^T W; it is computed when it is needed first."""
+        if self._whitening is None:
+            matrix, spread = self.base.shrunk(self._shrinkage)
+            whiten(matrix)
+            trace = float(np.einsum("de,de->d", matrix, matrix).sum(dtype=np.float64))  # of S^-1
+            self._noise = (len(matrix) - self._shrinkage * spread * trace) / (1 - self._shrinkage)
+            self._whitening = matrix
+        return self._whitening
 
 
 def discriminant_for(statistics: FeatureStatistics, head: Head) -> Discriminant:
@@ -203,13 +206,3 @@ def discriminant_for(statistics: FeatureStatistics, head: Head) -> Discriminant:
         if count:
             discriminant.remember(class_id, vector)
     return discriminant
-
-
-def _inverse(covariance: npt.NDArray[np.float64], shrinkage: float) -> npt.NDArray[np.float32]:
-    """Return the inverse (D, D) of the shrunk covariance; that of the identity / D where there is none yet."""
-    width = len(covariance)
-    spread = float(np.trace(covariance)) / width or 1 / width
-    shrunk = np.empty((width, width), np.float32)
-    np.multiply(covariance, 1 - shrinkage, out=shrunk, casting="same_kind")  # computed in float64
-    shrunk[np.diag_indices(width)] = (1 - shrinkage) * np.diagonal(covariance) + shrinkage * spread
-    return np.asarray(np.linalg.inv(shrunk), dtype=np.float32)

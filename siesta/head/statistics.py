@@ -6,7 +6,7 @@ exactly, whatever came after it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ Sums = npt.NDArray[np.float64]
 ClassIds = npt.NDArray[np.integer[Any]]
 
 _TINY = 1e-12  # the least length that is divided by
+_BLOCK = 128  # rows of a matrix that are computed at once
 
 
 def power_normalized(features: Features) -> Features:
@@ -33,9 +34,6 @@ def power_normalized(features: Features) -> Features:
 class FeatureStatistics:
     """Counts, sums and the second-order matrix of a set of samples.
 
-    Attributes:
-        gram: Sum of u u^T over all samples, (D, D); see `power_normalized` for u.
-
     Example:
         >>> statistics = FeatureStatistics.empty(2)
         >>> statistics.add(np.array([7, 7]), np.array([[3.0, 0.0], [0.0, 2.0]]))
@@ -47,15 +45,17 @@ class FeatureStatistics:
                [0., 1.]])
     """
 
-    def __init__(self, sums: Mapping[int, tuple[int, Sums]], gram: Sums) -> None:
+    def __init__(self, sums: Mapping[int, tuple[int, Sums]], gram: Sums, width: int | None = None) -> None:
         """Take over what was summed before.
 
         Args:
             sums: Count and sum of u (D,) of each class, by class id.
-            gram: Sum of u u^T, (D, D).
+            gram: Sum of u u^T, (D, D), or the rows of its upper triangle one after the other, as they are stored.
+            width: D; the length of the matrix when None.
         """
         self._sums = dict(sorted(sums.items()))
-        self.gram = gram
+        self._gram = gram
+        self.width = len(gram) if width is None else width
 
     @classmethod
     def empty(cls, features: int) -> FeatureStatistics:
@@ -65,6 +65,32 @@ class FeatureStatistics:
     def copy(self) -> FeatureStatistics:
         """Return an independent copy."""
         return FeatureStatistics(self._sums, self.gram.copy())
+
+    @property
+    def gram(self) -> Sums:
+        """Sum of u u^T over all samples, (D, D); see `power_normalized` for u."""
+        if self._gram.ndim == 1:
+            gram = np.zeros((self.width, self.width))
+            for index, row in enumerate(self._triangle(0, self.width)):
+                gram[index, index:] = row
+                gram[index:, index] = row
+            self._gram = gram
+        return self._gram
+
+    @gram.setter
+    def gram(self, gram: Sums) -> None:
+        self._gram = gram
+
+    def _triangle(self, start: int, stop: int) -> Iterator[Sums]:
+        """Yield rows of the upper triangle of the matrix, each from the diagonal on."""
+        for index in range(start, stop):
+            if self._gram.ndim == 2:
+                yield self._gram[index, index:]
+            elif not len(self._gram):  # nothing is stored before the first sample
+                yield np.zeros(self.width - index)
+            else:
+                first = index * self.width - index * (index - 1) // 2
+                yield self._gram[first : first + self.width - index]
 
     @property
     def class_ids(self) -> npt.NDArray[np.int64]:
@@ -87,11 +113,11 @@ class FeatureStatistics:
 
     def sum_of(self, class_id: int) -> Sums:
         """Return the sum of u (D,) of a class; zeros if it has no samples."""
-        return self._sums[class_id][1] if class_id in self._sums else np.zeros(len(self.gram))
+        return self._sums[class_id][1] if class_id in self._sums else np.zeros(self.width)
 
     def sums(self) -> Sums:
         """Return the sum of u of each class, (K, D)."""
-        return np.array([total for _, total in self._sums.values()]).reshape(-1, len(self.gram))
+        return np.array([total for _, total in self._sums.values()]).reshape(-1, self.width)
 
     def means(self) -> Sums:
         """Return the mean u of each class, (K, D)."""
@@ -99,11 +125,7 @@ class FeatureStatistics:
 
     def covariance(self) -> Sums:
         """Return the unbiased covariance within classes, (D, D); zero where no class has two samples."""
-        means = self.means()
-        scatter: Sums = (means.T * self.counts) @ means
-        np.subtract(self.gram, scatter, out=scatter)  # in place, as the matrix is large
-        scatter /= max(self.samples - len(means), 1)
-        return scatter
+        return self._whole(self._within())
 
     def centre(self) -> Sums:
         """Return the mean u of all samples, (D,)."""
@@ -111,8 +133,53 @@ class FeatureStatistics:
 
     def total_covariance(self) -> Sums:
         """Return the covariance of all samples around their centre, (D, D)."""
-        centre = self.centre()
-        return np.asarray(self.gram / self.samples - np.outer(centre, centre))
+        return self._whole(self._around_centre())
+
+    def shrunk(self, shrinkage: float, *, total: bool = False) -> tuple[npt.NDArray[np.float32], float]:
+        """Return the lower triangle (D, D) of a covariance that is shrunk to a multiple of the identity.
+
+        It is computed in float64, a few rows at a time, because two such matrices would be most of a process's memory.
+
+        Args:
+            shrinkage: Share of the identity; the rest is that of the covariance.
+            total: Take the total covariance, not that within classes.
+
+        Returns:
+            The triangle, and the identity's factor before the share is taken: the mean variance, or 1 / D where there
+            is none yet.
+        """
+        shrunk = np.zeros((self.width, self.width), np.float32)
+        variances = np.zeros(self.width)
+        for index, row in enumerate(self._around_centre() if total else self._within()):
+            shrunk[index:, index] = (1 - shrinkage) * row
+            variances[index] = row[0]
+        spread = float(variances.sum()) / self.width or 1 / self.width
+        shrunk[np.diag_indices(self.width)] = (1 - shrinkage) * variances + shrinkage * spread
+        return shrunk, spread
+
+    def _within(self) -> Iterator[Sums]:
+        """Yield the rows of the upper triangle of the covariance within classes."""
+        means = self.means()
+        weighted = means.T * self.counts
+        degrees = max(self.samples - len(means), 1)
+        for start in range(0, self.width, _BLOCK):
+            scatter = weighted[start : start + _BLOCK] @ means[:, start:]
+            for offset, row in enumerate(self._triangle(start, start + len(scatter))):
+                yield (row - scatter[offset, offset:]) / degrees
+
+    def _around_centre(self) -> Iterator[Sums]:
+        """Yield the rows of the upper triangle of the total covariance."""
+        centre, samples = self.centre(), self.samples
+        for index, row in enumerate(self._triangle(0, self.width)):
+            yield row / samples - centre[index] * centre[index:]
+
+    def _whole(self, rows: Iterator[Sums]) -> Sums:
+        """Return the symmetric matrix (D, D) with these rows in its upper triangle."""
+        whole = np.zeros((self.width, self.width))
+        for index, row in enumerate(rows):
+            whole[index, index:] = row
+            whole[index:, index] = row
+        return whole
 
     def add(self, class_ids: ClassIds, features: Features) -> None:
         """Add samples with these class ids (B,) and z (B, D)."""
@@ -126,13 +193,13 @@ class FeatureStatistics:
         units = power_normalized(features.astype(np.float64))
         self.gram += sign * (units.T @ units)
         for class_id, unit in zip(class_ids.tolist(), units, strict=True):
-            count, total = self._sums.get(class_id, (0, np.zeros(len(self.gram))))
+            count, total = self._sums.get(class_id, (0, np.zeros(self.width)))
             self._put(class_id, count + sign, total + sign * unit)
 
     def merge(self, class_id: int, into: int) -> None:
         """Make the samples of one class samples of another."""
-        count, total = self._sums.pop(class_id, (0, np.zeros(len(self.gram))))
-        known, sum_before = self._sums.get(into, (0, np.zeros(len(self.gram))))
+        count, total = self._sums.pop(class_id, (0, np.zeros(self.width)))
+        known, sum_before = self._sums.get(into, (0, np.zeros(self.width)))
         self._put(into, known + count, sum_before + total)
 
     def _put(self, class_id: int, count: int, total: Sums) -> None:
@@ -149,25 +216,16 @@ class FeatureStatistics:
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return what is stored; of the symmetric matrix the upper triangle, nothing without samples."""
-        rows = [row[index:] for index, row in enumerate(self.gram)]
         return {
             "class_ids": self.class_ids,
             "counts": self.counts,
             "sums": self.sums(),
-            "gram": np.concatenate(rows) if self._sums else np.zeros(0),
+            "gram": np.concatenate(list(self._triangle(0, self.width))) if self._sums else np.zeros(0),
         }
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> FeatureStatistics:
         """Return the statistics that `arrays` were made of."""
         counts = zip(arrays["counts"].tolist(), arrays["sums"], strict=True)
-        width = arrays["sums"].shape[1]
-        gram = np.zeros((width, width))
-        if len(arrays["gram"]):
-            start = 0
-            for index in range(width):
-                row = arrays["gram"][start : start + width - index]
-                gram[index, index:] = row
-                gram[index:, index] = row
-                start += len(row)
-        return cls(dict(zip(arrays["class_ids"].tolist(), counts, strict=True)), gram)
+        sums = dict(zip(arrays["class_ids"].tolist(), counts, strict=True))
+        return cls(sums, arrays["gram"], width=arrays["sums"].shape[1])

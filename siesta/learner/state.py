@@ -15,6 +15,7 @@ from siesta.head import Discriminant, FeatureStatistics, Head
 from siesta.head.discriminant import discriminant_for
 from siesta.head.kinds import DISCRIMINANT
 from siesta.learner.rejections import Rejections
+from siesta.malloc import return_freed_memory
 from siesta.pipeline import InputLike, Pipeline, batched
 from siesta.sleep.calibration import Confidence
 from siesta.store import RecentSum, Snapshot, Store, StoredSample, StoredStatistics
@@ -86,7 +87,8 @@ class LearnerState:
         self._asleep = False
         self.rejections = Rejections()
         self._version: int | None = store.data_version()
-        snapshot = store.snapshot()
+        with return_freed_memory():
+            snapshot = store.snapshot()
         self._codec_hash = store.constants.codec_hash()
         self.pipeline = Pipeline.from_store(store, device, engine, snapshot.weights["top"])
         self._use(snapshot)

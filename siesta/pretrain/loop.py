@@ -13,6 +13,7 @@ from typing import Any
 from torch import nn
 
 from siesta.errors import BadInput
+from siesta.malloc import keep_freed_memory
 from siesta.pretrain import distributed
 from siesta.pretrain.collapse import collapse_indicators, collapse_warning
 from siesta.pretrain.contract import PretrainOutput, TrainingRecipe, Views
@@ -21,7 +22,6 @@ from siesta.pretrain.knn import KnnPictures, knn_accuracy
 from siesta.pretrain.larc import Larc
 from siesta.pretrain.loader import CropLoader
 from siesta.pretrain.progress import TrainingProgress, stop_on_signal
-from siesta.sleep.malloc import keep_freed_memory
 from siesta.sleep.resume import load_run, save_run
 
 __all__ = [

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from siesta.contracts import Augmentation, Ids, Memory, OnProgress, Progress
 from siesta.errors import BadInput
 from siesta.head import Head
+from siesta.malloc import keep_freed_memory
 from siesta.rng import Purpose, generator
 from siesta.sleep.batch import Batch, id_batches
 from siesta.sleep.budget import Budget
@@ -25,7 +26,6 @@ from siesta.sleep.class_means import RunningClassMeans
 from siesta.sleep.clock import Clock
 from siesta.sleep.cosine_output import CosineOutput
 from siesta.sleep.crop import random_crops
-from siesta.sleep.malloc import keep_freed_memory
 from siesta.sleep.objective import Loss, Objective, cross_entropy
 from siesta.sleep.optimizers import make_optimizer, set_lr
 from siesta.sleep.resume import TrainingCheckpoint, TrainingState

@@ -9,7 +9,7 @@ from typing import Any
 
 from siesta.store.session import Session
 from siesta.store.settings import write_settings
-from siesta.store.tensor_files import Array, Tensors, current_file, finish_next, read_current, tensors_hash, write_next
+from siesta.store.tensor_files import StoredTensors, Tensors, current_file, finish_next, tensors_hash, write_next
 
 __all__ = ["ConstantTensors"]
 
@@ -32,11 +32,11 @@ class ConstantTensors:
         self._settings = settings
         self._in_memory = dict(in_memory)
 
-    def read(self, name: str) -> dict[str, Array]:
+    def read(self, name: str) -> Tensors:
         """Return the tensors of a file, such as "bottom"."""
         if self._session.path is None:
             return dict(self._in_memory[name])
-        return read_current(self._session.path, name, self.hashes()[name])
+        return StoredTensors(self._session.path, name, self.hashes()[name])
 
     def files(self) -> dict[str, Path]:
         """Return the constant files of the store, by name; none of a store in memory."""

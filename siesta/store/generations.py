@@ -18,11 +18,10 @@ from typing import Any
 from siesta.errors import BadInput, Damaged
 from siesta.store.session import Session
 from siesta.store.tensor_files import (
-    Array,
+    StoredTensors,
     Tensors,
     current_file,
     finish_next,
-    read_current,
     write_folder,
     write_next,
 )
@@ -58,7 +57,7 @@ class Generation:
     in_use: bool
 
 
-HeadEdit = Callable[[Generation, dict[str, Array]], Tensors]
+HeadEdit = Callable[[Generation, Tensors], Tensors]
 """Maps a generation and the tensors of its head to the edited tensors."""
 
 
@@ -127,12 +126,12 @@ class Generations:
         folder = self._folder / _name(generation.number)
         return {name: current_file(folder, name, expected) for name, expected in generation.hashes.items()}
 
-    def read(self, generation: Generation) -> dict[str, dict[str, Array]]:
+    def read(self, generation: Generation) -> dict[str, Tensors]:
         """Return the weights of a generation, by name of their file."""
         if self._folder is None:
             return {name: dict(tensors) for name, tensors in self._in_memory[generation.number].items()}
         folder = self._folder / _name(generation.number)
-        return {name: read_current(folder, name, expected) for name, expected in generation.hashes.items()}
+        return {name: StoredTensors(folder, name, expected) for name, expected in generation.hashes.items()}
 
     def add(self, tensors: Mapping[str, Tensors], since: int, report: Mapping[str, Any]) -> int:
         """Keep new weights beside the active ones; requires `Store.sleeping`.

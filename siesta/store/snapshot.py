@@ -11,7 +11,7 @@ from siesta.store.rejections import RejectionTable
 from siesta.store.samples import SampleTable
 from siesta.store.session import Session
 from siesta.store.statistics import StatisticsTable, StoredStatistics
-from siesta.store.tensor_files import Array
+from siesta.store.tensor_files import Tensors
 
 __all__ = ["RowSnapshot", "Snapshot", "Tables", "read_row_snapshot", "read_snapshot"]
 
@@ -57,7 +57,7 @@ class Snapshot(RowSnapshot):
         weights: Tensors of the active generation, by the name of their file.
     """
 
-    weights: dict[str, dict[str, Array]]
+    weights: dict[str, Tensors]
 
 
 def read_row_snapshot(tables: Tables, number: int | None = None, newest: int = 0) -> RowSnapshot:

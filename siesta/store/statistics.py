@@ -8,6 +8,7 @@ rows change in the caller's transaction.
 from __future__ import annotations
 
 import sqlite3
+import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,6 +98,7 @@ class StatisticsTable:
     def _arrays(self) -> Arrays:
         rows = self._connection.execute("SELECT * FROM class_sums ORDER BY class_id").fetchall()
         ((_, number, checksum, gram),) = self._connection.execute("SELECT * FROM gram").fetchall()
+        self._connection.execute("PRAGMA shrink_memory")  # else the pages of the matrix stay in SQLite's cache
         if not sums_are_intact(number, checksum, gram, rows):
             raise self._damaged()
         return {
@@ -123,7 +125,7 @@ class StatisticsTable:
     def count(self, sample_id: int, class_id: int, feature: npt.NDArray[np.float32]) -> None:
         """Count a stored sample with its z (D,)."""
         data = np.ascontiguousarray(feature, dtype=np.float32).tobytes()
-        checksum = row_checksum(sample_id, _with_numbers([class_id], data))
+        checksum = _checksum(sample_id, [class_id], data)
         self._connection.execute("INSERT INTO counted_since VALUES (?, ?, ?, ?)", (sample_id, class_id, checksum, data))
         self._connection.execute("UPDATE samples SET counted = 1 WHERE id = ?", (sample_id,))
 
@@ -185,20 +187,20 @@ def sums_are_intact(number: object, checksum: object, gram: object, rows: Iterab
 def counted_is_intact(row: tuple[Any, ...]) -> bool:
     """Whether a row of `counted_since` is as it was written."""
     sample_id, class_id, checksum, feature = row
-    return bool(checksum == row_checksum(sample_id, _with_numbers([class_id], feature)))
+    return bool(checksum == _checksum(sample_id, [class_id], feature))
 
 
 def _sums_checksum(number: object, gram: object, counts: Iterable[tuple[object, object]]) -> int:
     """Return a checksum of the matrix, its number, and the class ids and counts of all sums."""
     pairs = sorted(counts, key=str)
-    return row_checksum(0, _with_numbers([number, *(value for pair in pairs for value in pair)], gram))
+    return _checksum(0, [number, *(value for pair in pairs for value in pair)], gram)
 
 
-def _with_numbers(numbers: list[object], data: object) -> bytes | None:
-    """Return numbers and data as bytes; None if damage has changed their types."""
+def _checksum(row_id: object, numbers: list[object], data: object) -> int:
+    """Return a checksum of numbers and data, which may be large, under an id; -1 if damage has changed their types."""
     if not isinstance(data, bytes) or not all(isinstance(number, int) for number in numbers):
-        return None
-    return np.array(numbers, dtype=np.int64).tobytes() + data
+        return -1
+    return zlib.crc32(data, row_checksum(row_id, np.array(numbers, dtype=np.int64).tobytes()))
 
 
 def _no_samples() -> CountedSamples:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Mapping
+import json
+import math
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +25,13 @@ from siesta.files import replace_file, replace_folder, sha256, sync_folder, writ
 
 __all__ = [
     "Array",
+    "StoredTensors",
     "Tensors",
     "current_file",
     "decoded",
     "encoded",
     "finish_next",
     "has_current",
-    "read_current",
     "read_tensors",
     "replace_tensors",
     "tensors_hash",
@@ -40,6 +42,54 @@ __all__ = [
 
 Array = npt.NDArray[Any]
 Tensors = Mapping[str, Array]
+
+_LENGTH_BYTES = 8  # at the beginning of a safetensors file, of the JSON that follows
+_TYPES = {
+    "BOOL": np.bool_,
+    "U8": np.uint8,
+    "I8": np.int8,
+    "I32": np.int32,
+    "I64": np.int64,
+    "F16": np.float16,
+    "F32": np.float32,
+    "F64": np.float64,
+}
+
+
+class StoredTensors(Mapping[str, Array]):
+    """The tensors of a file, which are in memory until `release`, and read and verified again where they are needed."""
+
+    def __init__(self, folder: Path, name: str, expected: str) -> None:
+        """Read the version of a file that has the recorded hash; a crash may have prevented its renaming.
+
+        Args:
+            folder: The folder of the file.
+            name: Its name without a suffix.
+            expected: Its SHA-256.
+        """
+        self._file = folder, name, expected
+        self._read: dict[str, Array] | None = self._tensors()
+
+    def _tensors(self) -> dict[str, Array]:
+        folder, name, expected = self._file
+        return read_tensors(current_file(folder, name, expected), expected)
+
+    def release(self) -> None:
+        """Free their memory, if nothing else uses them."""
+        self._read = None
+
+    def __getitem__(self, name: str) -> Array:
+        if self._read is None:
+            self._read = self._tensors()
+        return self._read[name]
+
+    def __iter__(self) -> Iterator[str]:
+        if self._read is None:
+            self._read = self._tensors()
+        return iter(self._read)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 def write_tensors(path: Path, tensors: Tensors) -> str:
@@ -81,7 +131,10 @@ def read_tensors(path: Path, expected: str) -> dict[str, Array]:
         raise _unreadable(path, error) from error
     if hashlib.sha256(data).hexdigest() != expected:
         raise Damaged(f"{path} is damaged: restore it from a copy of the learner")
-    return decoded(data, f"{path} is not a safetensors file: restore it from a copy of the learner")
+    try:
+        return _views(data)
+    except (KeyError, TypeError, ValueError) as error:  # the hash is right, so it was written like this
+        raise Damaged(f"{path} is not a safetensors file: restore it from a copy of the learner") from error
 
 
 def decoded(data: bytes, message: str) -> dict[str, Array]:
@@ -90,6 +143,19 @@ def decoded(data: bytes, message: str) -> dict[str, Array]:
         return load(data)
     except SafetensorError as error:
         raise Damaged(message) from error
+
+
+def _views(data: bytes) -> dict[str, Array]:
+    """Return the tensors of a trusted safetensors file as read-only views of its bytes; safetensors copies each."""
+    start = _LENGTH_BYTES + int.from_bytes(data[:_LENGTH_BYTES], "little")
+    header: dict[str, Any] = json.loads(data[_LENGTH_BYTES:start])
+    header.pop("__metadata__", None)
+    return {name: _view(data, start, **tensor) for name, tensor in header.items()}
+
+
+def _view(data: bytes, start: int, dtype: str, shape: list[int], data_offsets: list[int]) -> Array:
+    kind = np.dtype(_TYPES[dtype]).newbyteorder("<")
+    return np.frombuffer(data, kind, math.prod(shape), start + data_offsets[0]).reshape(shape)
 
 
 def write_next(folder: Path, name: str, tensors: Tensors) -> str:
@@ -103,11 +169,6 @@ def current_file(folder: Path, name: str, expected: str) -> Path:
     if next_version.exists() and _sha256(next_version) == expected:
         return next_version
     return folder / f"{name}.safetensors"
-
-
-def read_current(folder: Path, name: str, expected: str) -> dict[str, Array]:
-    """Read the version of a file that has the recorded hash."""
-    return read_tensors(current_file(folder, name, expected), expected)
 
 
 def has_current(folder: Path, name: str, expected: object) -> bool:

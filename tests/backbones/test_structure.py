@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from siesta.backbones import BACKBONES
 from siesta.backbones.structure import read_structure
 from siesta.engines import OnnxEngine
-from siesta.engines.onnx_format import INPUT, OUTPUT, encode_graph
+from siesta.engines.onnx_format import INPUT, OUTPUT, encode_graph, fill_graph
 from tests.engines.networks import (
     SIZE,
     backbone_with_random_norms,
@@ -41,7 +43,8 @@ def test_the_graph_of_any_cut_computes_what_torch_does(name: str, cut: int, line
     for part, module in (("bottom", backbone.bottom), ("top", backbone.top)):
         operations, weights = network.operations(part, INPUT, OUTPUT), getattr(network, part)
         assert operations is not None
-        engine = OnnxEngine(encode_graph(operations, weights, x.shape[1:]), weights)
+        model = fill_graph(encode_graph(operations, weights, x.shape[1:]), weights)
+        engine = OnnxEngine(partial(bytes, model))
         expected = torch_output(module, x)
         assert relative_difference(engine.run(x), expected) < 1e-4
         x = expected

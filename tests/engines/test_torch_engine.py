@@ -13,7 +13,7 @@ from siesta.engines import TorchEngine
 
 def test_it_runs_in_eval_mode_without_gradients() -> None:
     network = nn.Sequential(nn.BatchNorm2d(3), nn.Dropout(0.9)).train()
-    engine = TorchEngine.load(NetworkPart({}, b"", lambda: network), "cpu")
+    engine = TorchEngine.load(NetworkPart(bytes, lambda: network), "cpu")
     x = np.random.default_rng(0).random((2, 3, 4, 4)).astype(np.float32)
     output = engine.run(x)
     assert not network.training
@@ -29,4 +29,4 @@ def test_inputs_may_be_read_only() -> None:
 def test_without_torch_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("siesta.extras._is_installed", lambda _module: False)
     with pytest.raises(BadInput, match=r"the torch engine needs torch, .*: pip install 'siesta-learn\[sleep\]'"):
-        TorchEngine.load(NetworkPart({}, b"", nn.Identity), "cpu")
+        TorchEngine.load(NetworkPart(bytes, nn.Identity), "cpu")

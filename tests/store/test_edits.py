@@ -15,7 +15,7 @@ from siesta.store.edits import StoreEdits
 from tests.store.stores import sample, swap, weights
 
 
-def add_ten(_: Generation, head: dict[str, npt.NDArray[Any]]) -> Mapping[str, npt.NDArray[Any]]:
+def add_ten(_: Generation, head: Mapping[str, npt.NDArray[Any]]) -> Mapping[str, npt.NDArray[Any]]:
     return {"h": head["h"] + 10}
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 from siesta.errors import Damaged
 from siesta.store import Generation, Store
 from siesta.store.generations import Generations
+from siesta.store.tensor_files import Tensors
 from tests.store.stores import make_store, sample, swap, weights
 
 
@@ -32,7 +31,7 @@ def test_a_snapshot_during_a_swap_is_read_again(tmp_path: Path, monkeypatch: pyt
     read = Generations.read
     swaps = [1, 2]
 
-    def swap_first(generations: Generations, generation: Generation) -> dict[str, dict[str, npt.NDArray[Any]]]:
+    def swap_first(generations: Generations, generation: Generation) -> dict[str, Tensors]:
         if swaps:
             swap(writer, weights(swaps.pop(0)), np.array([], dtype=np.int64), {})
             raise Damaged("the files were removed meanwhile")

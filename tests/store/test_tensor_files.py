@@ -59,7 +59,7 @@ def test_a_file_that_the_disk_does_not_deliver_is_not_called_damaged(tmp_path: P
         tensor_files.has_current(tmp_path, "x", "")
     (tmp_path / ".y.next").mkdir()
     with pytest.raises(DiskRefused, match=r"\.y\.next cannot be read .*: check its disk"):
-        tensor_files.read_current(tmp_path, "y", "")
+        tensor_files.StoredTensors(tmp_path, "y", "")
 
 
 def test_each_version_is_current_whose_hash_is_recorded(tmp_path: Path) -> None:
@@ -85,8 +85,8 @@ def test_a_folder_replaces_what_a_crash_left(tmp_path: Path) -> None:
 def test_a_next_version_is_read_once_its_hash_is_recorded(tmp_path: Path) -> None:
     old = tensor_files.write_tensors(tmp_path / "codec.safetensors", TENSORS)
     new = tensor_files.write_next(tmp_path, "codec", {"a": TENSORS["b"]})
-    assert tensor_files.read_current(tmp_path, "codec", old).keys() == {"a", "b"}
-    assert tensor_files.read_current(tmp_path, "codec", new).keys() == {"a"}
+    assert tensor_files.StoredTensors(tmp_path, "codec", old).keys() == {"a", "b"}
+    assert tensor_files.StoredTensors(tmp_path, "codec", new).keys() == {"a"}
 
 
 @pytest.mark.parametrize("recorded", ["old", "new"])
@@ -96,3 +96,20 @@ def test_next_versions_are_renamed_or_removed(tmp_path: Path, recorded: str) -> 
     tensor_files.finish_next(tmp_path, {"codec": hashes[recorded]})
     assert [file.name for file in tmp_path.iterdir()] == ["codec.safetensors"]
     tensor_files.read_tensors(tmp_path / "codec.safetensors", hashes[recorded])
+
+
+def test_released_tensors_are_read_and_verified_again(tmp_path: Path) -> None:
+    file = tmp_path / "top.safetensors"
+    stored = tensor_files.StoredTensors(tmp_path, "top", tensor_files.write_tensors(file, TENSORS))
+    data = file.read_bytes()
+    file.unlink()
+    assert set(stored) == {"a", "b"}, "they are in memory until they are released"
+    stored.release()
+    with pytest.raises(Damaged, match="is missing"):
+        len(stored)
+    file.write_bytes(data)
+    np.testing.assert_array_equal(stored["a"], TENSORS["a"])
+    stored.release()
+    file.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    with pytest.raises(Damaged, match="is damaged"):
+        stored["a"]
