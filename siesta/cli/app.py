@@ -10,8 +10,8 @@ import typer
 from typer.core import TyperGroup
 
 from siesta.cli import base as base_command
+from siesta.cli import card, edits, experiment, export, integrity, learner, predict, reproduce
 from siesta.cli import demo as demo_command
-from siesta.cli import edits, experiment, export, integrity, learner, predict, reproduce
 from siesta.cli import pack as pack_commands
 from siesta.cli import pretrain as pretrain_command
 from siesta.cli import report as report_command
@@ -68,6 +68,7 @@ app.command("refit")(edits.refit)
 app.command("check")(integrity.check)
 app.command("repair")(integrity.repair)
 app.command("export")(export.export)
+app.command("card")(card.card)
 app.command("predict")(predict.predict)
 app.command("eval")(predict.evaluate)
 app.command("info")(predict.info)

@@ -13,7 +13,7 @@ from tests.engines.networks import inputs_for
 
 
 def test_the_network_computes_the_same_to_the_bit() -> None:
-    network = initial_network("efficientnet_lite0", None, weights="published", linear=False, image_size=32)
+    network = initial_network("efficientnet_lite0", None, weights="published", linear=False, input_size=32)
     operations = network.operations("bottom", INPUT, OUTPUT)
     assert operations is not None
     folded, weights = fold_norms(operations, network.bottom)

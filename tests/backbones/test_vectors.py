@@ -8,7 +8,7 @@ from siesta.backbones import PUBLISHED, VECTOR_NETWORKS, make_backbone, vector_n
 from siesta.backbones.arrays import state_arrays
 from siesta.backbones.cut_network import initial_network
 from siesta.engines import OnnxEngine
-from siesta.engines.onnx_format import INPUT, OUTPUT, encode_graph
+from siesta.engines.onnx_format import INPUT, OUTPUT, encode_graph, fill_graph
 from siesta.errors import BadInput
 from tests.engines.networks import relative_difference, torch_output
 
@@ -38,7 +38,8 @@ def engine_of(top: nn.Sequential, name: str, shape: tuple[int, ...]) -> OnnxEngi
     network = initial_network(name, None, weights=PUBLISHED, linear=False, input_size=shape[-1])
     operations, weights = network.operations("top", INPUT, OUTPUT), state_arrays(top)
     assert operations is not None
-    return OnnxEngine(encode_graph(operations, weights, shape), weights)
+    model = fill_graph(encode_graph(operations, weights, shape), weights)
+    return OnnxEngine(lambda: model)
 
 
 def test_initial_weights_are_the_same_each_time_and_differ_between_blocks() -> None:
