@@ -9,6 +9,18 @@ import typer
 
 from siesta.cli.options import JsonOption, PathArgument
 from siesta.cli.output import console, err_console, print_json, print_result
+from siesta.cli.serve_options import (
+    DiscoveryOption,
+    DurabilityOption,
+    HostOption,
+    MqttOption,
+    MqttPasswordFileOption,
+    OriginOption,
+    PublishPredictionsOption,
+    ThumbnailsOption,
+    WebhookOption,
+    WebhookSecretFileOption,
+)
 
 if TYPE_CHECKING:
     from siesta.service.tokens import TokenStore
@@ -24,17 +36,10 @@ token = typer.Typer(
 
 def serve(
     path: PathArgument,
-    host: Annotated[
-        str, typer.Option(help="Address to listen on; a token is required except on loopback.")
-    ] = "127.0.0.1",
+    host: HostOption = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 takes any free port.", min=0, max=65535)] = 8000,
-    durability: Annotated[
-        str,
-        typer.Option(help="What acknowledged samples survive: a kill of the process, or a loss of power (power)."),
-    ] = "process",
-    thumbnails: Annotated[
-        bool, typer.Option("--thumbnails/--no-thumbnails", help="Keep thumbnails of samples within the budget.")
-    ] = True,
+    durability: DurabilityOption = "process",
+    thumbnails: ThumbnailsOption = True,
     max_body: Annotated[str, typer.Option(help="Largest body of a request, in bytes.")] = "32MiB",
     max_pixels: Annotated[int, typer.Option(help="Largest number of pixels of an image.", min=1)] = 100_000_000,
     max_images: Annotated[int, typer.Option(help="Largest number of images of a request.", min=1)] = 32,
@@ -43,9 +48,13 @@ def serve(
     tls_cert: Annotated[Path | None, typer.Option(help="TLS certificate in PEM, for https.")] = None,
     tls_key: Annotated[Path | None, typer.Option(help="Private key of the certificate in PEM.")] = None,
     allow_host: Annotated[list[str] | None, typer.Option(help="Further host name to accept; repeatable.")] = None,
-    allow_origin: Annotated[
-        list[str] | None, typer.Option(help="Site whose scripts may call the service; repeatable.")
-    ] = None,
+    allow_origin: OriginOption = None,
+    mqtt: MqttOption = None,
+    mqtt_password_file: MqttPasswordFileOption = None,
+    mqtt_discovery: DiscoveryOption = "homeassistant",
+    webhook: WebhookOption = None,
+    webhook_secret_file: WebhookSecretFileOption = None,
+    publish_predictions: PublishPredictionsOption = False,
 ) -> None:
     """Serve a learner over HTTP, with a web page; Ctrl-C stops it.
 
@@ -55,6 +64,7 @@ def serve(
     from siesta.store import parse_bytes
 
     try:
+        from siesta.service.events import EventOptions
         from siesta.service.options import RequestLimits, ServiceOptions
         from siesta.service.server import serve as run
     except ModuleNotFoundError as error:
@@ -69,6 +79,9 @@ def serve(
         origins=tuple(allow_origin or ()),
         certificate=tls_cert,
         key=tls_key,
+        events=EventOptions.of(
+            mqtt, mqtt_password_file, mqtt_discovery, webhook or (), webhook_secret_file, publish_predictions
+        ),
     )
     run(path, options, lambda message: err_console.print(message))
 

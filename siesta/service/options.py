@@ -9,6 +9,7 @@ from pathlib import Path
 
 from siesta.errors import BadInput
 from siesta.images import MAX_PIXELS
+from siesta.service.events.options import EventOptions
 
 __all__ = ["RequestLimits", "ServiceOptions", "is_loopback"]
 
@@ -55,6 +56,7 @@ class ServiceOptions:
         origins: Sites whose scripts may call the service.
         certificate: TLS certificate, needs `key`.
         key: Private key of the certificate.
+        events: Where events are sent.
     """
 
     host: str = "127.0.0.1"
@@ -66,6 +68,7 @@ class ServiceOptions:
     origins: tuple[str, ...] = ()
     certificate: Path | None = None
     key: Path | None = None
+    events: EventOptions = field(default_factory=EventOptions)
 
     def __post_init__(self) -> None:
         if (self.certificate is None) != (self.key is None):

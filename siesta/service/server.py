@@ -18,11 +18,13 @@ from PIL import Image
 
 from siesta.errors import BadInput
 from siesta.service.app import make_app
+from siesta.service.events import EventHub, make_sinks
 from siesta.service.metrics import Metrics
 from siesta.service.options import ServiceOptions
 from siesta.service.protocol import HttpProtocol
 from siesta.service.tokens import TokenStore
 from siesta.service.worker import LearnerThread
+from siesta.sleep.job import SleepJob
 
 __all__ = ["serve"]
 
@@ -46,14 +48,17 @@ def serve(path: Path, options: ServiceOptions, notify: Callable[[str], None]) ->
     warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # the service's own limit is lower
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     metrics = Metrics()
-    worker = LearnerThread(path, metrics, durability=options.durability, thumbnails=options.thumbnails)
+    events = EventHub(path.name, SleepJob(path), make_sinks(options.events, path.name), options.events.predictions)
+    worker = LearnerThread(path, metrics, durability=options.durability, thumbnails=options.thumbnails, events=events)
     with _bound_socket(options) as listener, _private_files():
         worker.open()
+        events.start()
         try:
             _announce(TokenStore(worker.path), options, listener, notify)
             asyncio.run(_serve(worker, options, metrics, listener))
         finally:
             worker.close()
+            events.close()
     notify("The service has stopped; all accepted requests were finished.")
 
 

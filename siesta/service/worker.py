@@ -25,6 +25,7 @@ from siesta.contracts import Prediction
 from siesta.errors import BadInput, Damaged, DiskRefused, SiestaError
 from siesta.images import Pixels
 from siesta.learner import SAMPLES_PER_TRANSACTION, Siesta
+from siesta.service.events import EventHub
 from siesta.service.metrics import Metrics
 from siesta.service.problems import Problem
 from siesta.store import database_errors
@@ -106,7 +107,15 @@ class LearnerThread:
         failure: Why the learner cannot be changed at present: its folder is missing, or it is damaged. None if it can.
     """
 
-    def __init__(self, path: Path, metrics: Metrics, *, durability: str = "process", thumbnails: bool = True) -> None:
+    def __init__(
+        self,
+        path: Path,
+        metrics: Metrics,
+        *,
+        durability: str = "process",
+        thumbnails: bool = True,
+        events: EventHub | None = None,
+    ) -> None:
         """Create the thread; `open` starts it.
 
         Args:
@@ -114,6 +123,7 @@ class LearnerThread:
             metrics: Counters that the thread updates.
             durability: What an acknowledged sample survives, see `Siesta.open`.
             thumbnails: Whether thumbnails are kept; if not, existing ones are removed.
+            events: Told what was learned and predicted.
         """
         self.path = path.absolute()
         self.image_size = 0
@@ -123,6 +133,7 @@ class LearnerThread:
         self._metrics = metrics
         self._durability = durability
         self._thumbnails = thumbnails
+        self._events = events
         self._tasks: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()  # None: the thread is to end
         self._opened: Future[None] = Future()
         self._thread = Thread(target=self._run, name="learner", daemon=True)
@@ -237,6 +248,8 @@ class LearnerThread:
                 if len(task.ids) == len(task.images):
                     task.done.set_result(LearnResult(task.ids, learner.generation))
             self._keep_thumbnails(learner, zip(ids, images, strict=True))
+            if self._events is not None:
+                self._events.learned(learner, ids, [image.label for image in images])
 
     def _learn_failure(self, error: Exception, stored: int) -> Exception:
         """Return the problem for a failed task: images and labels were checked before, so bad input means the disk."""
@@ -264,15 +277,18 @@ class LearnerThread:
             start = time.monotonic()
             try:
                 with self._database_errors():
-                    predictions = iter(learner.predict_many(images, **vars(options)))
+                    predictions = learner.predict_many(images, **vars(options))
             except Exception as error:
                 for task in group:
                     task.done.set_exception(self._predict_failure(error))
                 continue
             self._metrics.record_predict(len(images), time.monotonic() - start)
+            remaining = iter(predictions)
             for task in group:
-                own = [next(predictions) for _ in task.images]
+                own = [next(remaining) for _ in task.images]
                 task.done.set_result(PredictResult(own, learner.generation))
+            if self._events is not None:
+                self._events.predicted(learner, predictions)
 
     def _predict_failure(self, error: Exception) -> Exception:
         """Return the problem for a failed task: images were checked before, so bad input means "not learned yet"."""

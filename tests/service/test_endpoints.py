@@ -83,7 +83,7 @@ def test_the_schema_has_the_scopes_of_every_endpoint(send: Send) -> None:
 
 def test_endpoints_that_take_images_occupy_the_queue_and_only_events_have_no_end() -> None:
     taking = {route.path for route in ROUTES if needs_of(route).images}
-    assert taking == {"/v1/learn", "/v1/predict"}
+    assert taking == {"/v1/learn", "/v1/predict", "/v1/reject"}
     assert {route.path for route in ROUTES if needs_of(route).endless} == {"/v1/events"}
     app = FastAPI()
     for router in ROUTERS:

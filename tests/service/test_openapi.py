@@ -26,6 +26,10 @@ CONFIG = """
 [[operations]]
 include-path = "/v1/learn"
 checks.negative_data_rejection.enabled = false
+
+[[operations]]
+include-path = "/v1/reject"
+checks.negative_data_rejection.enabled = false
 """
 
 
