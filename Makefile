@@ -9,10 +9,10 @@ demo: .venv/.demo-ready
 	$(BIN)/siesta demo
 
 test: .venv/.dev-ready
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m "not slow"  # two workers, a thread each
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal -m "not slow"  # two workers, a thread each
 
 coverage: .venv/.dev-ready  # branch coverage of what `make test` runs
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m "not slow" --cov --cov-report=term
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal -m "not slow" --cov --cov-report=term
 
 test-slow: .venv/.dev-ready
 	$(BIN)/pytest -m slow

@@ -13,6 +13,7 @@ import torch
 
 from siesta.contracts import Progress
 from siesta.sleep.loop import train_step
+from tests.small import register_small
 
 _FORKSERVER = multiprocessing.get_context("forkserver")
 _FORKSERVER.set_forkserver_preload(["siesta.learner", "siesta.methods"])  # torch is imported once for all children
@@ -59,6 +60,7 @@ def _call(environment: dict[str, str], threads: int, target: Callable[..., None]
     os.environ.update(environment)  # tests change it after the server of processes has started
     torch.set_num_threads(threads)
     with pytest.MonkeyPatch.context() as patch:
+        register_small(patch)
         for module in ("siesta.sleep.resume", "siesta.pretrain.loop"):
             patch.setattr(f"{module}.CHECKPOINT_SECONDS", 0.0)
         target(*arguments)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -21,6 +22,12 @@ CASES = [(name, cut) for name, spec in BACKBONES.items() for cut in spec.cuts]
 @cache
 def random_backbone(name: str, cut: int) -> Backbone:
     return make_backbone(name, cut, weights=RANDOM)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _forget_networks() -> Iterator[None]:
+    yield
+    random_backbone.cache_clear()  # all of them are more than a gigabyte
 
 
 def noise(count: int, size: int) -> torch.Tensor:

@@ -11,8 +11,14 @@ import pytest
 from PIL import Image
 
 from tests.cli.running import Result, assert_refused, interrupt, result_of, run
+from tests.small import SMALL, register_small
 
-OPTIONS = ["--image-size", "32", "--epochs", "2", "--batch-size", "16", "--memory", "1MB"]
+OPTIONS = ["--backbone", SMALL, "--image-size", "32", "--epochs", "2", "--batch-size", "16", "--memory", "1MB"]
+
+
+@pytest.fixture(autouse=True)
+def _small_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    register_small(monkeypatch)
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +10,7 @@ import pytest
 from tests.conftest import MakePictures
 from tests.experiment.toys import make_cache
 from tests.experiment.written_runs import write_run
+from tests.small import SMALL, register_small
 
 WriteConfig = Callable[..., Path]
 
@@ -20,6 +21,9 @@ name = "toy"
 dataset = "image_folder"
 path = "{path}"
 image_size = 32
+
+[network]
+backbone = "{network}"
 
 [orders.class_incremental]
 classes_per_step = 2
@@ -37,6 +41,13 @@ rate = 0.01
 
 [methods.ncm]
 """
+
+
+@pytest.fixture(autouse=True, scope="package")
+def _small_network() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        register_small(patch)
+        yield
 
 
 @pytest.fixture
@@ -60,7 +71,7 @@ def write_config(tmp_path: Path, colours: Path, _cache: Path, monkeypatch: pytes
     monkeypatch.setenv("XDG_CACHE_HOME", str(_cache))
 
     def write(old: str = "", new: str = "") -> Path:
-        text = _CONFIG.format(path=colours)
+        text = _CONFIG.format(path=colours, network=SMALL)
         assert old in text
         file = tmp_path / "toy.toml"
         file.write_text(text.replace(old, new) if old else text, encoding="utf-8")

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from siesta.backbones import DEFAULT_BACKBONE
 from siesta.contracts import Codes, Resources
 from siesta.errors import BadInput, Busy, Damaged
 from siesta.experiment import (
@@ -217,7 +218,9 @@ def test_a_run_killed_at_random_moments_ends_with_the_same_rows(
     write_config: WriteConfig, tmp_path: Path, seed: int
 ) -> None:
     config, rng = write_config(), np.random.default_rng(seed)
-    command = [sys.executable, "-m", "siesta", "run", str(config), "--orders", "class_incremental", "--out"]
+    network = f"network.backbone={DEFAULT_BACKBONE}"  # the small one is known in this process only
+    command = [sys.executable, "-m", "siesta", "run", str(config), "--orders", "class_incremental"]
+    command += ["--set", network, "--out"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     subprocess.run([*command, tmp_path / "whole"], check=True, capture_output=True, env=environment)
     kills = 0

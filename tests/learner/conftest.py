@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +14,19 @@ from PIL import Image
 from siesta import Siesta
 from tests.learner.damage import LABELS, copied
 from tests.learner.damage import picture as noise_picture
+from tests.small import SMALL, create_small, register_small
+
+
+@pytest.fixture(autouse=True, scope="package")
+def _small_network() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        register_small(patch)
+        yield
 
 
 @pytest.fixture
 def learner(tmp_path: Path) -> Siesta:
-    return Siesta.create(tmp_path / "colours.siesta", memory="100KB", image_size=32)
+    return create_small(tmp_path / "colours.siesta", memory="100KB")
 
 
 @pytest.fixture
@@ -31,11 +40,15 @@ def base(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.fixture(scope="session")
-def intact(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="package")
+def intact(_small_network: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A closed learner with nine samples, a sleep, three more samples, and an empty write-ahead log."""
-    path = tmp_path_factory.mktemp("integrity") / "intact.siesta"
-    with Siesta.create(path, memory="20 samples", image_size=32) as learner:
+    return make_intact(tmp_path_factory.mktemp("integrity") / "intact.siesta", SMALL)
+
+
+def make_intact(path: Path, backbone: str) -> Path:
+    """Make the learner that `intact` describes with any network."""
+    with Siesta.create(path, backbone=backbone, memory="20 samples", image_size=32) as learner:
         learner.learn_many([noise_picture(number) for number in range(9)], LABELS[:9], range(9))
         learner.sleep(updates=8, batch_size=4)
         learner.learn_many([noise_picture(number) for number in range(9, 12)], LABELS[9:], range(9, 12))

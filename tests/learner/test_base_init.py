@@ -12,14 +12,14 @@ import pytest
 import torch
 
 from siesta import Siesta
-from siesta.codecs import fitted_codec
 from siesta.contracts import Progress
 from siesta.errors import BadInput
 from siesta.learner.base_init import InitProgress, InitResult, initialise, is_trained, train_base
 from tests.kills import count_steps, kill_this_process, run_until_killed
+from tests.small import SMALL, create_small, small_codec
 
 LABELS = ["a", "b", "c"]
-OPTIONS: dict[str, Any] = {"image_size": 32, "memory": "1MB", "epochs": 2, "batch_size": 16}
+OPTIONS: dict[str, Any] = {"backbone": SMALL, "image_size": 32, "memory": "1MB", "epochs": 2, "batch_size": 16}
 
 
 @pytest.fixture
@@ -62,9 +62,8 @@ def test_codec_samples_and_training_come_from_the_base_images(photos: Path, tmp_
         assert is_trained(learner)
         assert learner.head.counts.tolist() == [24, 24, 24], "every base sample counts"
         assert [(entry.label, entry.stored) for entry in learner.info().classes] == [(x, 24) for x in LABELS]
-        ours = fitted_codec("efficientnet_lite0", 7)
-        assert ours is not None
-        assert not np.array_equal(learner.pipeline.codec.state()["centroids"], ours[0]["centroids"])
+        packaged, _ = small_codec()
+        assert not np.array_equal(learner.pipeline.codec.state()["centroids"], packaged["centroids"])
         assert learner.predict_one(photos / "b" / "0.png").label in LABELS
 
 
@@ -202,7 +201,7 @@ def test_a_small_memory_stores_some_samples_and_counts_all(photos: Path, tmp_pat
 
 def test_the_training_alone_needs_no_image_files() -> None:
     """As the harness does it, with codes from a cache."""
-    learner = Siesta.create(":memory:", image_size=32)
+    learner = create_small()
     with pytest.raises(BadInput, match="no samples are stored: store base"):
         train_base(learner)
     rng = np.random.default_rng(0)
@@ -246,7 +245,7 @@ def test_a_folder_without_images_is_refused(photos: Path, tmp_path: Path) -> Non
 
 def test_a_learner_made_with_other_settings_is_refused(photos: Path, tmp_path: Path) -> None:
     path = tmp_path / "x.siesta"
-    Siesta.create(tmp_path / "empty.siesta", image_size=32).close()
+    create_small(tmp_path / "empty.siesta").close()
     with pytest.raises(BadInput, match="was not made from base images: choose another name"):
         initialise(tmp_path / "empty.siesta", photos, **OPTIONS)
     with pytest.raises(KeyboardInterrupt):
@@ -255,7 +254,7 @@ def test_a_learner_made_with_other_settings_is_refused(photos: Path, tmp_path: P
         ({"image_size": 64}, "made with image size 32, not 64"),
         ({"space": "linear"}, "made with space centred, not linear"),
         ({"memory": "2MB"}, "made with memory 1000000, not 2000000"),
-        ({"cut": 5}, "made with cut 7, not 5"),
+        ({"cut": 1}, "made with cut 2, not 1"),
         ({"weights": "mine.pth"}, "made with weights published, not mine.pth"),
         ({"seed": 1}, "made with seed 0, not 1"),
     ):

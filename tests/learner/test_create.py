@@ -119,11 +119,12 @@ SLOW = {"mobilenet_v3_large_plain", "resnet18", "resnet18_gn"}  # to export; of 
 )
 def test_another_backbone_learns_and_sleeps_with_weights_from_a_file(name: str, base: Path, tmp_path: Path) -> None:
     file = tmp_path / "weights.safetensors"
-    network = make_backbone(name, weights=RANDOM, image_size=96)
+    size = min(96, BACKBONES[name].image_size)
+    network = make_backbone(name, weights=RANDOM, image_size=size)
     save_checkpoint(network, file)
     with pytest.raises(BadInput, match="a codec has to be fitted to these weights"):
-        Siesta.create(":memory:", backbone=name, weights=file, image_size=96)
-    learner = Siesta.create(tmp_path / "x.siesta", backbone=name, weights=file, image_size=96, base=base)
+        Siesta.create(":memory:", backbone=name, weights=file, image_size=size)
+    learner = Siesta.create(tmp_path / "x.siesta", backbone=name, weights=file, image_size=size, base=base)
     assert learner.info().backbone.weights == WeightsInfo("weights.safetensors", ignored=())
     bottom = learner.pipeline.backbone.bottom.state_dict()
     assert all(torch.equal(bottom[tensor], value) for tensor, value in network.bottom.state_dict().items())

@@ -21,6 +21,7 @@ from siesta.sleep.calibration import softmax
 from siesta.store import generations, tensor_files
 from siesta.store.secure_delete import SecureDelete
 from tests.learner.colours import picture
+from tests.small import create_small
 from tests.stores import store_of
 
 LESSON = [(label, number) for number in range(6) for label in ("red", "green", "blue")]
@@ -34,7 +35,7 @@ def teach(learner: Siesta, lesson: list[tuple[str, int]], called: str | None = N
 def learner(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Siesta]:
     place, head = request.param
     path = tmp_path / "colours.siesta" if place == "disk" else ":memory:"
-    with Siesta.create(path, image_size=32, head=head) as made:
+    with create_small(path, head=head) as made:
         teach(made, LESSON)
         yield made
 
@@ -68,7 +69,7 @@ def assert_alike(one: Siesta, other: Siesta) -> None:
 
 
 def fresh(lesson: list[tuple[str, int]], head: str) -> Siesta:
-    other = Siesta.create(":memory:", image_size=32, head=head)
+    other = create_small(head=head)
     teach(other, lesson)
     return other
 
@@ -92,7 +93,7 @@ def test_renaming_changes_only_the_label(learner: Siesta) -> None:
 
 def test_a_merge_before_any_sleep_equals_learning_with_one_label(learner: Siesta) -> None:
     learner.merge("red", "blue")
-    other = Siesta.create(":memory:", image_size=32, head=learner.info().head)
+    other = create_small(head=learner.info().head)
     for label, number in LESSON:
         other.learn_one(picture(label, number), "blue" if label == "red" else label)
     assert_alike(learner, other)
@@ -180,7 +181,7 @@ def test_a_corrected_sample_equals_one_learned_with_that_label(learner: Siesta) 
 
 
 def test_edits_are_refused_during_a_sleep(tmp_path: Path) -> None:
-    with Siesta.create(tmp_path / "x.siesta", image_size=32) as learner:
+    with create_small(tmp_path / "x.siesta") as learner:
         teach(learner, LESSON)
 
         def change(_: Progress) -> None:
@@ -195,7 +196,7 @@ def test_edits_are_refused_during_a_sleep(tmp_path: Path) -> None:
 def test_an_edit_interrupted_after_its_commit_is_completed_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Siesta.create(tmp_path / "x.siesta", image_size=32) as learner:
+    with create_small(tmp_path / "x.siesta") as learner:
         teach(learner, LESSON)
         learner.sleep(updates=24, batch_size=8)
         monkeypatch.setattr(store_of(learner).generations, "finish", lambda: None)
@@ -208,7 +209,7 @@ def test_an_edit_interrupted_after_its_commit_is_completed_later(
 
 
 def test_a_reader_sees_edits(tmp_path: Path) -> None:
-    with Siesta.create(tmp_path / "x.siesta", image_size=32) as learner:
+    with create_small(tmp_path / "x.siesta") as learner:
         teach(learner, LESSON)
         learner.sleep(updates=24, batch_size=8)
         with Siesta.open(tmp_path / "x.siesta", read_only=True) as reader:
@@ -222,7 +223,7 @@ def test_a_reader_sees_edits(tmp_path: Path) -> None:
 
 
 def test_a_reader_sees_removals_since_the_last_sleep(tmp_path: Path) -> None:
-    with Siesta.create(tmp_path / "x.siesta", image_size=32) as learner:
+    with create_small(tmp_path / "x.siesta") as learner:
         teach(learner, LESSON)
         learner.sleep(updates=24, batch_size=8)
         with Siesta.open(tmp_path / "x.siesta", read_only=True) as reader:
@@ -269,7 +270,7 @@ def test_an_edit_whose_files_the_disk_refuses_to_rename_says_that_it_was_applied
     def refuse(*_: object) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
-    with Siesta.create(path, image_size=32) as learner, Siesta.create(":memory:", image_size=32) as other:
+    with create_small(path) as learner, create_small() as other:
         for each in (learner, other):
             teach(each, LESSON)
             each.sleep(updates=2, batch_size=4, seed=1)
@@ -300,7 +301,7 @@ def test_a_second_edit_keeps_what_the_first_could_not_rename(tmp_path: Path, mon
     def dies(*_: object) -> None:
         raise KeyboardInterrupt
 
-    with Siesta.create(path, image_size=32) as learner:
+    with create_small(path) as learner:
         teach(learner, LESSON)
         learner.sleep(updates=2, batch_size=4)
         with monkeypatch.context() as patch, pytest.raises(Applied):
@@ -333,7 +334,7 @@ def test_a_full_disk_after_an_edit_is_called_full(tmp_path: Path, monkeypatch: p
     def refuse(_: SecureDelete) -> None:
         raise sqlite3.OperationalError("disk I/O error")
 
-    with Siesta.create(tmp_path / "x.siesta", image_size=32) as learner:
+    with create_small(tmp_path / "x.siesta") as learner:
         teach(learner, LESSON)
         monkeypatch.setattr(SecureDelete, "finish", refuse)
         monkeypatch.setattr("siesta.store.session.is_full", lambda _: True)
@@ -349,7 +350,7 @@ def test_an_unfinished_secure_delete_is_completed_on_the_next_open(
     def full(_: SecureDelete) -> None:
         raise sqlite3.OperationalError("database or disk is full")
 
-    with Siesta.create(path, image_size=32) as learner:
+    with create_small(path) as learner:
         teach(learner, LESSON)
         _, codes = store_of(learner).samples.get(np.array([7]))
         with (

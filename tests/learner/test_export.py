@@ -26,6 +26,12 @@ from tests.learner.colours import labelled_pictures, picture
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.fixture
+def learner(tmp_path: Path) -> Siesta:
+    """A learner of the default network, whose export is checked."""
+    return Siesta.create(tmp_path / "colours.siesta", memory="100KB", image_size=32)
+
+
 def scores_of(file: Path, pictures: list[Pixels]) -> list[dict[str, float]]:
     session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
     labels = json.loads(session.get_modelmeta().custom_metadata_map["labels"])

@@ -21,13 +21,14 @@ from siesta.learner.folders import (
     valid_labelled_files,
 )
 from siesta.learner.info import SampleInfo
+from tests.small import create_small
 
 MakePictures = Any
 
 
 @pytest.fixture
 def learner() -> Iterator[Siesta]:
-    with Siesta.create(":memory:", memory="1MB", image_size=32) as made:
+    with create_small(memory="1MB") as made:
         yield made
 
 
@@ -66,7 +67,7 @@ def test_an_interrupted_run_ends_in_the_same_state(tmp_path: Path, make_pictures
     probe = folder / "a" / "0.png"
     answers = []
     for stop in (True, False):
-        with Siesta.create(":memory:", memory=64 * 10, image_size=32) as learner:
+        with create_small(memory=64 * 10) as learner:
             if stop:
                 next(learn_files(learner, valid_labelled_files(folder)))
             statuses(learner, folder)
@@ -76,7 +77,7 @@ def test_an_interrupted_run_ends_in_the_same_state(tmp_path: Path, make_pictures
 
 def test_evicted_samples_are_still_known(tmp_path: Path, make_pictures: MakePictures) -> None:
     folder = make_pictures(tmp_path / "f", ["a", "b"], each=10)
-    with Siesta.create(":memory:", memory=64 * 4, image_size=32) as learner:
+    with create_small(memory=64 * 4) as learner:
         assert statuses(learner, folder) == {"learned": 20}
         assert learner.info().samples == SampleInfo(stored=4, capacity=4)
         assert statuses(learner, folder) == {"known": 20}

@@ -22,6 +22,7 @@ from siesta.store import Store, StoredSample
 from siesta.store.classes import Classes
 from siesta.store.session import Session
 from tests.learner.colours import COLOURS, labelled_pictures, picture
+from tests.small import create_small
 from tests.stores import store_of
 
 
@@ -85,7 +86,7 @@ def test_a_stored_sample_is_acknowledged_even_if_its_mean_cannot_be_read(
 
 def test_learn_many_equals_repeated_learn_one() -> None:
     images, labels = labelled_pictures(20)
-    many, one = (Siesta.create(":memory:", memory="2KB", image_size=32) for _ in range(2))
+    many, one = (create_small(memory="2KB") for _ in range(2))
     many_ids = many.learn_many(images, labels)
     one_ids = [one.learn_one(image, label) for image, label in zip(images, labels, strict=True)]
     assert many_ids == one_ids and many.info().classes == one.info().classes
@@ -176,7 +177,7 @@ def test_learning_during_a_sleep_is_refused(learner: Siesta) -> None:
 
 def test_the_codec_is_measured_on_one_in_eight_samples() -> None:
     images = [np.random.default_rng(seed).integers(0, 256, (32, 32, 3), dtype=np.uint8) for seed in range(40)]
-    with Siesta.create(":memory:", image_size=32) as learner:
+    with create_small() as learner:
         for image in images:
             learner.learn_one(image, "snow")
         measured = [relative_error(learner.pipeline.codec, learner.pipeline.latents([image])) for image in images[7::8]]

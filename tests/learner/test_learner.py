@@ -14,6 +14,7 @@ from siesta.engines import ENGINES
 from siesta.errors import BadInput
 from siesta.files import Lock
 from tests.learner.colours import COLOURS, labelled_pictures, picture
+from tests.small import create_small
 
 
 def test_a_learner_learns_at_once_and_predicts_at_any_time(learner: Siesta) -> None:
@@ -43,7 +44,7 @@ def test_a_learner_is_the_same_after_closing_and_opening(learner: Siesta, tmp_pa
 
 
 def test_a_learner_in_memory_equals_one_on_disk(learner: Siesta) -> None:
-    twin = Siesta.create(":memory:", memory="100KB", image_size=32)
+    twin = create_small(memory="100KB")
     for some in (learner, twin):
         some.learn_many(*labelled_pictures(4))
         some.sleep(updates=16, batch_size=8)
@@ -65,7 +66,7 @@ def test_every_engine_gives_the_same_predictions(learner: Siesta, tmp_path: Path
 
 def test_a_change_of_the_working_directory_does_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    learner = Siesta.create("here.siesta", image_size=32)
+    learner = create_small("here.siesta")
     learner.learn_many(*labelled_pictures(2))
     monkeypatch.chdir("/")
     assert learner.sleep(updates=8, batch_size=4).generation == 1
@@ -73,7 +74,7 @@ def test_a_change_of_the_working_directory_does_not_matter(tmp_path: Path, monke
 
 def test_encoded_samples_are_learned_and_predicted_like_images() -> None:
     images, labels = labelled_pictures(15)
-    straight, detour = (Siesta.create(":memory:", memory="5KB", image_size=32) for _ in range(2))
+    straight, detour = (create_small(memory="5KB") for _ in range(2))
     codes = detour.encode(iter(images))
     assert codes.shape == (45, 32) and codes.dtype == np.uint8
     assert straight.learn_many(images, labels, range(45)) == detour.learn_encoded(codes, labels, range(45))
@@ -94,7 +95,7 @@ def test_a_newer_writer_in_the_same_process_takes_over(learner: Siesta, tmp_path
 
 
 def test_a_deleted_learner_releases_its_lock(tmp_path: Path) -> None:
-    learner = Siesta.create(tmp_path / "x.siesta", image_size=32)
+    learner = create_small(tmp_path / "x.siesta")
     del learner
     gc.collect()
     Lock(tmp_path / "x.siesta" / "lock", str).release()

@@ -7,17 +7,18 @@ import pytest
 
 from siesta import BadInput, Siesta
 from tests.learner.colours import COLOURS, labelled_pictures, picture
+from tests.small import create_small
 
 
 @pytest.fixture(scope="module")
 def taught() -> Siesta:
-    learner = Siesta.create(":memory:", image_size=32)
+    learner = create_small()
     learner.learn_many(*labelled_pictures(3))
     return learner
 
 
 def test_scores_are_the_softmax_of_the_cosines() -> None:
-    taught = Siesta.create(":memory:", image_size=32, head="cosine")
+    taught = create_small(head="cosine")
     taught.learn_many(*labelled_pictures(3))
     images = [picture(label, 9) for label in COLOURS]
     logits = taught.head.logits(taught.pipeline.features(taught.encode(images))).astype(np.float64)
@@ -67,5 +68,5 @@ def test_an_error_rate_needs_held_out_samples(taught: Siesta) -> None:
 
 
 def test_an_empty_learner_predicts_nothing() -> None:
-    with Siesta.create(":memory:", image_size=32) as learner, pytest.raises(BadInput, match="not taught anything yet"):
+    with create_small() as learner, pytest.raises(BadInput, match="not taught anything yet"):
         learner.predict_one(picture("red"))

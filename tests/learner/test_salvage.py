@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from siesta.backbones import DEFAULT_BACKBONE
 from siesta.errors import Damaged, SiestaError
 from siesta.learner import Siesta
 from siesta.learner.integrity import check, repair
 from siesta.store import OVERHEAD_BYTES, NewSample, Store
 from siesta.store.salvage import salvage_database
+from tests.learner.conftest import make_intact
 from tests.learner.damage import (
     assert_usable,
     codes_of,
@@ -149,7 +151,16 @@ STATISTICS = {"gram", "class_sums", "counted_since"}
 @pytest.fixture(scope="module")
 def edited(intact: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The intact learner with a row in every table, and its log written into the database."""
-    path = copied(intact, tmp_path_factory.mktemp("edited") / "edited.siesta")
+    return edit(copied(intact, tmp_path_factory.mktemp("edited") / "edited.siesta"))
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with the default network, whose database has hundreds of pages."""
+    return edit(make_intact(tmp_path_factory.mktemp("large") / "large.siesta", DEFAULT_BACKBONE))
+
+
+def edit(path: Path) -> Path:
     with Siesta.open(path) as learner:
         learner.rename("late", "later")
         learner.keep_thumbnails({number: bytes([number]) for number in range(1, 10)})
@@ -202,8 +213,8 @@ def test_a_flipped_bit_in_the_row_of_a_table_loses_nothing(
 
 
 @pytest.mark.parametrize("place", [0, 31, 100])
-def test_a_flipped_bit_of_the_first_page_beside_a_log_loses_nothing(edited: Path, tmp_path: Path, place: int) -> None:
-    before = copied(edited, tmp_path / "before")
+def test_a_flipped_bit_of_the_first_page_beside_a_log_loses_nothing(large: Path, tmp_path: Path, place: int) -> None:
+    before = copied(large, tmp_path / "before")
     path = tmp_path / "copy"
     with Siesta.open(before) as learner:
         learner.learn_one(picture(70), "class 0")

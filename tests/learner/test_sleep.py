@@ -19,6 +19,7 @@ from siesta.sleep.resume import TrainingCheckpoint
 from siesta.sleep.round_limits import RoundLimits
 from tests.kills import count_steps
 from tests.learner.colours import COLOURS, labelled_pictures, picture
+from tests.small import create_small
 from tests.stores import store_of
 
 
@@ -39,7 +40,7 @@ def test_a_sleep_spends_its_budget_and_class_counts_continue(learner: Siesta) ->
 def test_the_same_seed_gives_the_same_weights() -> None:
     weights = []
     for seed in (3, 3, 4):
-        learner = Siesta.create(":memory:", memory="100KB", image_size=32)
+        learner = create_small(memory="100KB")
         learner.learn_many(*labelled_pictures(5))
         learner.sleep(updates=32, batch_size=8, seed=seed)
         weights.append(next(learner.pipeline.backbone.top.parameters()).detach().clone())
@@ -158,7 +159,7 @@ def test_schedule_and_optimizer_can_be_chosen(learner: Siesta) -> None:
 def test_the_same_seed_gives_the_same_weights_with_augmentation() -> None:
     weights = []
     for _ in range(2):
-        some = Siesta.create(":memory:", memory="100KB", image_size=32)
+        some = create_small(memory="100KB")
         some.learn_many(*labelled_pictures(2))
         some.sleep(updates=16, batch_size=4, policy="grasp", augment="mixup_cutmix", seed=3)
         weights.append(some.head.weights())
@@ -166,7 +167,7 @@ def test_the_same_seed_gives_the_same_weights_with_augmentation() -> None:
 
 
 def test_a_policy_sees_the_embeddings_that_predictions_use() -> None:
-    learner = Siesta.create(":memory:", image_size=32, head="cosine")
+    learner = create_small(head="cosine")
     learner.learn_many(*labelled_pictures(2))
     seen: list[Embedded] = []
 

@@ -13,6 +13,7 @@ from siesta import Siesta
 from siesta.errors import BadInput, DiskRefused
 from siesta.head import Head
 from tests.learner.colours import labelled_pictures, picture
+from tests.small import create_small
 from tests.stores import store_of
 
 
@@ -33,7 +34,7 @@ def test_many_readers_and_one_writer_can_open_a_learner(learner: Siesta, tmp_pat
 
 def test_the_stored_head_has_the_classes_of_the_last_sleep() -> None:
     """The generation's head plus the store's sums is all there is."""
-    learner = Siesta.create(":memory:", memory="100KB", image_size=32)
+    learner = create_small(memory="100KB")
     learner.learn_many(*labelled_pictures(3))
     assert len(Head.from_state(store_of(learner).snapshot().weights["head"])) == 0
     learner.sleep(updates=8, batch_size=8)

@@ -17,13 +17,14 @@ from siesta.learner.integrity import check, repair
 from siesta.learner.sums import wrong_statistics
 from siesta.store.schema import Transaction
 from tests.learner.colours import COLOURS, labelled_pictures, picture
+from tests.small import create_small
 from tests.stores import store_of
 
 NAMES = list(COLOURS)
 
 
 def make(path: Path | str = ":memory:", memory: str = "200 samples") -> Siesta:
-    return Siesta.create(path, memory=memory, image_size=32, head="discriminant")
+    return create_small(path, memory=memory, head="discriminant")
 
 
 def statistics_of(learner: Siesta) -> FeatureStatistics:
@@ -270,10 +271,10 @@ def test_statistics_that_are_not_those_of_the_samples_are_found(tmp_path: Path, 
 
 
 def test_a_cosine_head_has_none() -> None:
-    with Siesta.create(":memory:", image_size=32, head="cosine") as learner:
+    with create_small(head="cosine") as learner:
         learner.learn_many(*labelled_pictures(3))
         learner.sleep(updates=4, batch_size=4)
         assert store_of(learner).statistics.number() is None
         assert (learner.info().head, learner.info().bytes.statistics) == ("cosine", 0)
     with pytest.raises(BadInput, match="no head 'linear'"):
-        Siesta.create(":memory:", image_size=32, head="linear")
+        create_small(head="linear")

@@ -14,6 +14,7 @@ from siesta.learner import sums
 from siesta.learner.integrity import check, repair
 from siesta.store.schema import row_checksum
 from tests.learner.damage import picture
+from tests.small import create_small
 
 
 def class_vectors(path: Path) -> list[list[float]]:
@@ -55,7 +56,7 @@ def test_some_classes_are_compared_unless_all_are_asked_for(path: Path, monkeypa
 
 def test_classes_with_evicted_samples_are_not_compared(tmp_path: Path) -> None:
     path = tmp_path / "full.siesta"
-    with Siesta.create(path, memory="4 samples", image_size=32) as learner:
+    with create_small(path, memory="4 samples") as learner:
         learner.learn_many([picture(number) for number in range(9)], ["class 0", "class 1", "class 2"] * 3)
     assert check(path, full=True) == []
     falsify(path)

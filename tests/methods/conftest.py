@@ -1,10 +1,10 @@
-"""Small learners that methods start from: 32 px images, one for each codec, made once and copied."""
+"""Learners of a small network that methods start from: 32 px images, one for each codec, made once and copied."""
 
 from __future__ import annotations
 
 import itertools
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from siesta.codecs import CODECS, DEFAULT_CODEC
 from siesta.contracts import Codes
 from siesta.methods import METHODS
 from tests.methods.tiny import TINY, register_tiny
+from tests.small import create_small, register_small
 
 COLOURS = np.array([[200 * (number >> bit & 1) for bit in range(3)] for number in (1, 6, 2, 5, 0, 7, 3, 4)])
 """The colour of each class; images are noise around it."""
@@ -54,16 +55,13 @@ def images(classes: list[int], seed: int = 0) -> npt.NDArray[np.uint8]:
 class Template:
     """A learner folder to copy, and samples encoded by its learner."""
 
-    def __init__(self, folder: Path, codec: str, network: Mapping[str, Any] = {}) -> None:
-        name = network.get("backbone", codec)
+    def __init__(self, folder: Path, name: str, **options: Any) -> None:
         self._empty = folder / f"{name}.siesta"
         self._copies = folder / f"{name}-copies"
         self._copies.mkdir()
         self._numbers = itertools.count()
         self._trained: dict[bytes, Path] = {}
-        memory = "20KB" if codec == DEFAULT_CODEC else "1MB"
-        base = list(images([*range(8)])) if CODECS[codec].needs_fit and codec != DEFAULT_CODEC else None
-        with Siesta.create(self._empty, codec=codec, image_size=32, memory=memory, base=base, **network) as learner:
+        with create_small(self._empty, **options) as learner:
             self._pipeline = learner.pipeline
 
     def folder(self, base: Samples | None = None) -> Path:
@@ -88,13 +86,26 @@ class Template:
         return Path(shutil.copytree(folder, self._copies / str(next(self._numbers))))
 
 
-@pytest.fixture(scope="session")
-def templates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Template]:
+@pytest.fixture(autouse=True, scope="package")
+def _small_networks() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        register_small(patch)
+        register_tiny()
+        yield
+
+
+@pytest.fixture(scope="package")
+def templates(_small_networks: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Template]:
     """A template for each codec, and one with a tiny network for methods that train all of it many times."""
-    register_tiny()
     folder = tmp_path_factory.mktemp("templates")
-    tiny = Template(folder, "raw", {"backbone": TINY, "weights": "random"})
-    return {codec: Template(folder, codec) for codec in CODECS} | {TINY: tiny}
+    tiny = Template(folder, TINY, codec="raw", memory="1MB", backbone=TINY, weights="random")
+    return {codec: Template(folder, codec, codec=codec, **_options(codec)) for codec in CODECS} | {TINY: tiny}
+
+
+def _options(codec: str) -> dict[str, Any]:
+    if codec == DEFAULT_CODEC:
+        return {"memory": "20KB"}
+    return {"memory": "1MB", "base": list(images([*range(8)])) if CODECS[codec].needs_fit else None}
 
 
 def template_name(method: str) -> str:

@@ -228,7 +228,7 @@ def test_resources_have_all_their_parts(templates: dict[str, Template], name: st
     resources = validate_resources(name, method.resources())
     assert set(resources.bytes) == {"codes", "images", "network", "copies", "codebooks", "means"}
     assert set(resources.flops) == set(resources.seconds) == {"wake", "sleep", "inference"}
-    assert resources.bytes["network"] == 4 * resources.parameters > 4 * (1e3 if METHODS[name].collects else 2e6)
+    assert resources.bytes["network"] == 4 * resources.parameters > 4e3
     assert (resources.bytes["codebooks"] > 0) == CODECS[METHODS[name].codec].needs_fit
     for phase in ("wake", "inference"):
         assert resources.seconds[phase] > 0

@@ -35,4 +35,4 @@ def test_no_sample_is_stored_or_trained_on(templates: dict[str, Template]) -> No
     method.learn_many(*templates["opq"].samples([0, 1, 1]))
     resources = method.resources()
     assert resources.updates == 0 and resources.bytes["codes"] == 0 and len(method.workspace.store) == 0
-    assert resources.bytes["means"] == 2 * (1280 * 8 + 8)
+    assert resources.bytes["means"] == 2 * (32 * 8 + 8)

@@ -16,6 +16,7 @@ from siesta.methods.siesta import SiestaMethod, SiestaSettings
 from siesta.selections import SELECTIONS, herding
 from siesta.sleep.options import SleepOptions
 from tests.methods.conftest import Template
+from tests.small import create_small
 
 
 def test_awake_it_answers_and_stores_like_the_learner(templates: dict[str, Template]) -> None:
@@ -83,7 +84,7 @@ def test_unknown_names_are_refused_with_the_choices(key: str, name: str) -> None
 
 def small_learner(folder: Path) -> Path:
     """Return the folder of a learner whose memory holds 12 samples."""
-    with Siesta.create(folder, image_size=32, memory="12 samples", hold_out=False):
+    with create_small(folder, memory="12 samples", hold_out=False):
         return folder
 
 

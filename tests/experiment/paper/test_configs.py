@@ -61,6 +61,9 @@ SIZES = (  # all that a toy run may change: where the data are, and how much the
 SIDES = {"layers": 96}  # so that 30 pictures have vectors enough for a codec after 14 layers, too
 QUICK = {"layers": {"layer_8", "layer_14"}}  # after 3 layers there are so many vectors that fitting takes a minute
 
+REPEATED = {"buffer_size-der", "flops-der", "no_aug-der", "sleep_length-four_times", "ssl-random_top"}
+"""Last methods whose kind is quickly run on the same data by another config; these run with the slow tests."""
+
 
 # -- complete -----------------------------------------------------------------------------------------------------
 
@@ -326,9 +329,9 @@ def test_a_toy_run_changes_data_and_sizes_only(path: Path, data: Mapping[str, Pa
 
 
 def _runs(path: Path) -> list[Any]:
-    """Each method of a config on its own; the first and the last at once, the others with the slow tests."""
+    """Each method of a config on its own; the first and most of the last at once, the others with the slow tests."""
     names = list(tomllib.loads(path.read_text("utf-8"))["methods"])
-    quick = QUICK.get(path.stem, {names[0], names[-1]})
+    quick = {name for name in QUICK.get(path.stem, {names[0], names[-1]}) if f"{path.stem}-{name}" not in REPEATED}
     slow = pytest.mark.slow
     return [pytest.param(path, name, id=f"{path.stem}-{name}", marks=[] if name in quick else [slow]) for name in names]
 

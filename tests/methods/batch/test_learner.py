@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from siesta.backbones import DEFAULT_BACKBONE
 from siesta.contracts import Progress
 from siesta.errors import BadInput
 from siesta.methods import METHODS
@@ -27,9 +28,14 @@ def options(name: str) -> dict[str, Any]:
     return SMALL_TRANSFORMER if name == "dytox" else {}
 
 
+@pytest.fixture(scope="module")
+def default_template(tmp_path_factory: pytest.TempPathFactory) -> Template:
+    return Template(tmp_path_factory.mktemp("default"), "raw", codec="raw", memory="1MB", backbone=DEFAULT_BACKBONE)
+
+
 @pytest.mark.parametrize("name", [name for name in COLLECTING if name != "dytox"])
-def test_every_method_learns_steps_on_the_default_network(templates: dict[str, Template], name: str) -> None:
-    template, spec = templates["raw"], METHODS[name]
+def test_every_method_learns_steps_on_the_default_network(default_template: Template, name: str) -> None:
+    template, spec = default_template, METHODS[name]
     method = spec.make(template.folder(), spec.settings({**small_settings(name), "norms": "frozen"}), 3)
     for classes in ([0, 1, 0, 1], [2, 2, 0]):
         method.learn_many(*template.samples(classes))
