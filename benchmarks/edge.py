@@ -35,7 +35,8 @@ null = os.open(os.devnull, os.O_WRONLY)
 pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=[(os.POSIX_SPAWN_DUP2, null, 1)])
 _, status, usage = os.wait4(pid, 0)
 assert status == 0, sys.argv
-print(json.dumps([time.perf_counter() - start, usage.ru_maxrss * 1024 / 1e6]))
+cpu = usage.ru_utime + usage.ru_stime
+print(json.dumps([time.perf_counter() - start, cpu, usage.ru_maxrss * 1024 / 1e6]))
 """  # a small process, because the peak memory of a process includes that of the one that started it
 
 
@@ -63,15 +64,19 @@ def run(image_size: int = 224) -> Iterator[Row]:
 
 
 def _cold(name: str, arguments: list[str], seconds_limit: str, rss_limit: str, **config: Any) -> Iterator[Row]:
-    """Yield median seconds and memory of a fresh interpreter with these arguments, the first run not counted."""
-    runs: list[tuple[float, float]] = []
+    """Yield median seconds, CPU seconds and memory of a fresh interpreter with these arguments.
+
+    The first run is not counted. CPU seconds hardly change when other processes compute at the same time.
+    """
+    runs: list[tuple[float, float, float]] = []
     for number in range(COLD_RUNS + 1):
         launched = [sys.executable, "-c", _LAUNCHER, sys.executable, *arguments]
         measured = json.loads(subprocess.run(launched, check=True, capture_output=True).stdout)
         if number:
             runs.append(measured)
-    seconds, peaks = zip(*runs, strict=True)
+    seconds, cpu, peaks = zip(*runs, strict=True)
     yield row(name, statistics.median(seconds), "s", seconds_limit, runs=COLD_RUNS, **config)
+    yield row(f"{name}_cpu", statistics.median(cpu), "s", runs=COLD_RUNS, **config)
     yield row(f"{name}_rss", statistics.median(peaks), "MB", rss_limit, runs=COLD_RUNS, **config)
 
 

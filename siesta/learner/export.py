@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,10 +22,12 @@ from siesta.files import disk_errors, replace_file
 from siesta.head import Head
 from siesta.images import CROP_SHARE
 from siesta.learner.state import LearnerState
+from siesta.pipeline import Pipeline
 from siesta.store import Store
 
 __all__ = ["ExportReport", "export_learner"]
 
+_SMALLEST = np.array([np.finfo(np.float32).tiny])
 _TINY = np.array([1e-12], np.float32)  # the least length that is divided by
 
 
@@ -48,8 +51,8 @@ class ExportReport:
 def export_learner(path: str | Path, file: str | Path) -> ExportReport:
     """Write what a learner predicts now into one ONNX file; other processes may learn or sleep meanwhile.
 
-    Its input are images as `Siesta.read` returns them, (B, S, S, 3) uint8, its output are the scores (B, K) of
-    `predict_many`, whose labels are in the metadata.
+    Its input are images as `Siesta.read` returns them, (B, S, S, 3) uint8, or vectors (B, d) float32; its output are
+    the scores (B, K) of `predict_many`, whose labels are in the metadata.
 
     Args:
         path: The learner's directory.
@@ -70,7 +73,7 @@ def _file_of(state: LearnerState) -> bytes:
     pipeline = state.pipeline
     network = pipeline.network
     graph = _Graph()
-    x = graph.normalized(INPUT, pipeline.spec.normalization.mean, pipeline.spec.normalization.std)
+    x = graph.read(pipeline)
     for part, weights in (("bottom", network.bottom), ("top", network.top)):
         operations = network.operations(part, x, f"{part}.output")
         if operations is None:
@@ -82,15 +85,14 @@ def _file_of(state: LearnerState) -> bytes:
     labels = [state.labels[class_id] for class_id in state.classifier.class_ids.tolist()]
     metadata = {
         "labels": json.dumps(labels, ensure_ascii=False),
-        "image_size": str(pipeline.image_size),
-        "crop": f"resize the short side to image_size / {CROP_SHARE}, bicubic; then crop the centre",
         "generation": str(state.generation),
         "siesta": __version__,
     }
-    shape = (pipeline.image_size, pipeline.image_size, 3)
-    return fill_graph(
-        encode_graph(graph.operations, graph.weights, shape, kind="uint8", metadata=metadata), graph.weights
-    )
+    if pipeline.spec.takes_vectors:
+        return graph.model([network.input_size], "float32", {**metadata, "features": str(network.input_size)})
+    size = network.input_size
+    crop = f"resize the short side to image_size / {CROP_SHARE}, bicubic; then crop the centre"
+    return graph.model([size, size, 3], "uint8", {**metadata, "image_size": str(size), "crop": crop})
 
 
 class _Graph:
@@ -118,6 +120,11 @@ class _Graph:
         self.operations.append(Operation(kind, tuple(names), output, attributes))
         return output
 
+    def model(self, shape: Sequence[int], kind: str, metadata: Mapping[str, str]) -> bytes:
+        """Return the file, whose input has this shape without the batch, and numbers of this kind."""
+        graph = encode_graph(self.operations, self.weights, shape, kind=kind, metadata=metadata)
+        return fill_graph(graph, self.weights)
+
     def extend(self, prefix: str, operations: Iterable[Operation], weights: Any) -> str:
         """Add operations that take these weights, under a prefix of their own; return the last output."""
         for each in operations:
@@ -125,6 +132,12 @@ class _Graph:
             self.operations.append(Operation(each.kind, inputs, each.output, each.attributes))
         self.weights |= {f"{prefix}.{name}": array for name, array in weights.items()}
         return self.operations[-1].output
+
+    def read(self, pipeline: Pipeline) -> str:
+        """Add what makes the input of a network of images (B, S, S, 3) uint8 or of vectors (B, d)."""
+        if pipeline.spec.takes_vectors:
+            return self.add("Reshape", INPUT, np.array([-1, *pipeline.input.shape]))
+        return self.normalized(INPUT, pipeline.spec.normalization.mean, pipeline.spec.normalization.std)
 
     def normalized(self, pixels: str, mean: tuple[float, ...], std: tuple[float, ...]) -> str:
         """Add what `images.normalize` does to (B, S, S, 3)."""
@@ -137,8 +150,21 @@ class _Graph:
         """Add what encoding and decoding latents (B, *shape) leaves of them."""
         if codec.name == "raw":
             return x  # pixels are stored as they are
+        if codec.name == "float16":
+            return self.halved(x, shape)
         if codec.name != "opq":
-            raise BadInput(f"the codec {codec.name} cannot be exported: only opq and raw can")
+            raise BadInput(f"the codec {codec.name} cannot be exported: only opq, float16 and raw can")
+        return self.product_quantised(x, codec, shape)
+
+    def halved(self, x: str, shape: LatentShape) -> str:
+        """Add what the codec float16 leaves of latents (B, *shape): shares of the largest number in 16 bits."""
+        rows = self.add("Reshape", x, np.array([-1, math.prod(shape)]))
+        largest = self.add("Max", self.add("ReduceMax", self.add("Abs", rows), np.array([1])), _SMALLEST)
+        shares = self.add("Cast", self.add("Cast", self.add("Div", rows, largest), to=10), to=1)
+        return self.add("Reshape", self.add("Mul", largest, shares), np.array([-1, *shape]))
+
+    def product_quantised(self, x: str, codec: Codec, shape: LatentShape) -> str:
+        """Add what the codec opq leaves of latents (B, *shape)."""
         state = codec.state()
         rotation, centroids = state["rotation"], state["centroids"]  # (d, d), (M, 2^bits, d / M)
         books, size, width = centroids.shape

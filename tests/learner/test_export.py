@@ -70,6 +70,27 @@ def test_the_file_gives_the_scores_of_the_learner(options: dict[str, Any], tmp_p
             assert max(scores, key=lambda label: scores[label]) == prediction.label
 
 
+@pytest.mark.parametrize("codec", ["float16", "opq"])
+def test_a_learner_of_vectors_gives_its_scores_for_any_batch(codec: str, tmp_path: Path) -> None:
+    path, file = tmp_path / "x.siesta", tmp_path / "x.onnx"
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(40, 8)).astype(np.float32) + 3 * np.eye(4, 8, dtype=np.float32).repeat(10, axis=0)
+    vectors[0] = 0
+    base: dict[str, Any] = {"base": rng.normal(size=(600, 8)).astype(np.float32)} if codec == "opq" else {}
+    with Siesta.create(path, features=8, memory="1MB", codec=codec, **base) as learner:
+        learner.learn_many(vectors, np.repeat(["a", "b", "c", "d"], 10).tolist())
+        expected = learner.predict_many(vectors)
+    export_learner(path, file)
+    session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
+    about = session.get_modelmeta().custom_metadata_map
+    assert about["features"] == "8" and "image_size" not in about
+    for batch in (vectors[:1], vectors):
+        (scores,) = session.run(None, {"input": batch})
+        for prediction, row in zip(expected, scores.tolist(), strict=False):
+            found = dict(zip(json.loads(about["labels"]), row, strict=True))
+            assert found == pytest.approx(dict(prediction.top), abs=1e-3)
+
+
 def test_onnx_finds_nothing_wrong_with_it(learner: Siesta, tmp_path: Path) -> None:
     learner.learn_many(*labelled_pictures(2))
     export_learner(tmp_path / "colours.siesta", tmp_path / "x.onnx")
