@@ -128,6 +128,7 @@ CREATE TABLE rejected (
 );
 """
 _TABLES += REJECTED_TABLE
+_NEWEST_TABLE = "rejected"
 
 
 def connect(file: Path | None, read_only: bool, synchronous: str) -> sqlite3.Connection:
@@ -253,8 +254,12 @@ def _layouts() -> list[dict[str, int]]:
 
 
 def _likely_layout(roots: Mapping[str, int], most: int) -> dict[str, int] | None:
-    """Return the layout from which at most so many root pages differ; None for another, as migrated learners have."""
-    for layout in _layouts():
+    """Return the layout from which at most so many root pages differ; None for another, as migrated learners have.
+
+    Of a learner that was migrated from format 4 only the newest table is elsewhere: behind what it held then.
+    """
+    for fresh in _layouts():
+        layout = {**fresh, _NEWEST_TABLE: max(fresh[_NEWEST_TABLE], roots.get(_NEWEST_TABLE, 0))}
         if len(layout.items() - roots.items()) <= most:
             return layout
     return None

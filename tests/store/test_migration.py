@@ -64,6 +64,22 @@ def test_a_store_of_format_2_to_4_is_migrated(tmp_path: Path, script: str) -> No
     assert check_store(tmp_path / "s") == []
 
 
+def test_a_migrated_store_whose_newest_table_is_behind_all_others_opens_again(tmp_path: Path) -> None:
+    store = make_store(tmp_path / "s", capacity=9)
+    store.add([sample("ant", 1), sample("bee", 2)])
+    before = everything(store)
+    store.close()
+    make_older(tmp_path / "s", OF_FORMAT_4)
+    with closing(sqlite3.connect(tmp_path / "s" / "store.sqlite")) as old:
+        old.execute("INSERT INTO thumbnails SELECT id, class_id, randomblob(50000) FROM samples")  # takes the free page
+        old.commit()
+    Store.open(tmp_path / "s").close()
+    store = Store.open(tmp_path / "s")
+    assert everything(store) == before
+    store.close()
+    assert check_store(tmp_path / "s") == []
+
+
 def test_a_store_of_format_1_is_migrated(tmp_path: Path) -> None:
     store = make_store(tmp_path / "s", capacity=9)
     store.add([sample("ant", 1), sample("bee", 2)])
