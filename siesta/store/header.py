@@ -40,6 +40,15 @@ _CHANGES = slice(24, 28)
 _PAGES_VALID_FOR = slice(92, 96)  # the changes at which the number of pages was written
 _OUR_INDEX = b"samples_by_class"
 
+# The write-ahead log: a header, then frames of a header and a page each. Frames with other salts are not part of it.
+_LOG_HEADER_BYTES = 32
+_FRAME_BYTES = 24
+_SALTS_OF_LOG = slice(16, 24)
+_SALTS_OF_FRAME = slice(8, 16)
+_PAGE_NUMBER = slice(0, 4)
+_FIRST_PAGE = (1).to_bytes(4, "big")
+_PAGES_AFTER_COMMIT = slice(4, 8)  # zero in all frames of a transaction but the last
+
 
 class _Connection(sqlite3.Connection):
     """A connection that is listed until it is closed."""
@@ -97,7 +106,8 @@ def _is_damaged(file: Path) -> bool:
     size, log_size, _ = before
     header = page[:HEADER_BYTES]
     right = _rebuilt(header, size // PAGE_BYTES)
-    if log_size or not unchanged or header[_CHANGES] != header[_PAGES_VALID_FOR]:
+    counted_elsewhere = header[_CHANGES] != header[_PAGES_VALID_FOR] or (log_size > 0 and _log_has_first_page(file))
+    if counted_elsewhere or not unchanged:
         right = right[: _PAGES.start] + header[_PAGES] + right[_PAGES.stop :]  # SQLite takes it from elsewhere
     return header != right
 
@@ -108,6 +118,22 @@ def _state(file: Path) -> tuple[int, int, int]:
     log_size = log.stat().st_size if log.exists() else 0
     facts = file.stat()
     return facts.st_size, log_size, facts.st_mtime_ns
+
+
+def _log_has_first_page(file: Path) -> bool:
+    """Whether a transaction in the log of `file` has written its first page, with a number of pages of its own."""
+    seen = False
+    try:
+        with Path(f"{file}-wal").open("rb") as log:
+            salts = log.read(_LOG_HEADER_BYTES)[_SALTS_OF_LOG]
+            while len(frame := log.read(_FRAME_BYTES)) == _FRAME_BYTES and frame[_SALTS_OF_FRAME] == salts:
+                seen = seen or frame[_PAGE_NUMBER] == _FIRST_PAGE
+                if seen and frame[_PAGES_AFTER_COMMIT] != bytes(4):
+                    return True
+                log.seek(PAGE_BYTES, os.SEEK_CUR)
+    except FileNotFoundError:  # another process has written it into the database
+        return True
+    return False
 
 
 def _is_ours(page: bytes) -> bool:
