@@ -6,9 +6,12 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING
 
 from siesta.errors import BadInput
+
+if TYPE_CHECKING:  # slow to import, and needed only where a name is not siesta's own
+    from importlib.metadata import EntryPoint
 
 __all__ = ["OutsidePart", "outside_parts"]
 
@@ -62,6 +65,8 @@ def outside_parts(group: str) -> Mapping[str, OutsidePart]:
 @lru_cache(maxsize=64)
 def _scan(group: str, path: tuple[str, ...]) -> dict[str, OutsidePart]:
     """Read the metadata of all packages on `sys.path`, once for each group and path."""
+    from importlib.metadata import entry_points
+
     del path
     found: dict[str, list[EntryPoint]] = {}
     for entry in entry_points(group=group):
