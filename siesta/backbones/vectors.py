@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 __all__ = ["DEFAULT_TOP_LAYERS", "MAX_FEATURES", "VECTOR_NETWORKS", "vector_network", "vector_spec"]
 
-DEFAULT_TOP_LAYERS = 1
+DEFAULT_TOP_LAYERS = 2
 MAX_FEATURES = 8192
 """The longest vectors: a block of them has 1 GB of weights."""
 
-_DEFAULTS = SleepDefaults(lr=0.05, layer_decay=0.99, scale=16.0, dropout=0.2)
+_DEFAULTS = SleepDefaults(lr=0.2, layer_decay=0.99, scale=16.0, dropout=0.2)
 _UNSCALED = Normalization(mean=(0.0, 0.0, 0.0), std=(1.0, 1.0, 1.0))
 _WIDENING = 2  # hidden units of a block for each feature
 

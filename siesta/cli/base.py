@@ -24,7 +24,6 @@ from siesta.cli.options import (
     parse_part_options,
 )
 from siesta.cli.output import INTERRUPTED, PARTLY_DONE, console, err_console, image_progress, print_json
-from siesta.codecs import DEFAULT_CODEC
 from siesta.extras import require_torch
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def base(
     backbone: BackboneOption = "efficientnet_lite0",
     cut: CutOption = None,
     weights: WeightsOption = "published",
-    codec: CodecOption = DEFAULT_CODEC,
+    codec: CodecOption = None,
     codec_option: CodecOptions = None,
     memory: MemoryOption = "64MB",
     image_size: ImageSizeOption = None,

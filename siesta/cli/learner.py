@@ -13,21 +13,25 @@ from siesta.cli.options import (
     CodecOption,
     CodecOptions,
     CutOption,
+    DataArgument,
+    FeaturesOption,
     HeadOption,
     ImageSizeOption,
     JsonOption,
+    LabelsOption,
     MemoryOption,
     PathArgument,
     SeedOption,
     SpaceOption,
+    TopLayersOption,
     WeightsOption,
     parse_part_options,
 )
 from siesta.cli.output import INTERRUPTED, PARTLY_DONE, console, err_console, image_progress, print_json
-from siesta.codecs import DEFAULT_CODEC
 
 if TYPE_CHECKING:
-    from siesta.learner.folders import LearnedFile
+    from siesta.learner import LearnerInfo
+    from siesta.learner.sources import LearnedFile
 
 __all__ = ["learn", "new"]
 
@@ -36,12 +40,16 @@ def new(
     path: Annotated[Path, typer.Argument(help="The folder to create.")],
     backbone: BackboneOption = "efficientnet_lite0",
     cut: CutOption = None,
+    features: FeaturesOption = None,
+    top_layers: TopLayersOption = None,
     weights: WeightsOption = "published",
-    codec: CodecOption = DEFAULT_CODEC,
+    codec: CodecOption = None,
     codec_option: CodecOptions = None,
     memory: MemoryOption = "64MB",
     image_size: ImageSizeOption = None,
-    base: Annotated[Path | None, typer.Option(help="A folder of images to fit the codec on.")] = None,
+    base: Annotated[
+        Path | None, typer.Option(help="A folder of images, or a file of vectors, to fit the codec on.")
+    ] = None,
     space: SpaceOption = "centred",
     head: HeadOption = "discriminant",
     seed: SeedOption = 0,
@@ -53,6 +61,7 @@ def new(
     """
     from siesta.errors import BadInput
     from siesta.learner import IN_MEMORY, Siesta
+    from siesta.vectors import read_vectors
 
     if str(path) == IN_MEMORY:
         raise BadInput(f"{IN_MEMORY} would be lost when the command ends: give a folder instead")
@@ -61,11 +70,13 @@ def new(
         memory=memory,
         backbone=backbone,
         cut=cut,
+        features=features,
+        top_layers=top_layers,
         codec=codec,
         codec_options=parse_part_options(codec_option),
         weights=weights,
         image_size=image_size,
-        base=base,
+        base=base if base is None or features is None else read_vectors(base),
         space=space,
         head=head,
         seed=seed,
@@ -76,35 +87,43 @@ def new(
     if as_json:
         print_json(learner_info.as_dict())
     else:
-        capacity = learner_info.samples.capacity
-        console.print(f"Created {path} with room for {capacity:,} samples. Next: siesta learn {path} FOLDER")
+        _print_created(path, learner_info)
+
+
+def _print_created(path: Path, learner_info: LearnerInfo) -> None:
+    data = "FOLDER" if learner_info.backbone.features is None else "FILE.npz"
+    capacity = learner_info.samples.capacity
+    console.print(f"Created {path} with room for {capacity:,} samples. Next: siesta learn {path} {data}")
 
 
 def learn(
     path: PathArgument,
-    folder: Annotated[Path, typer.Argument(help="Labelled images, as FOLDER/<label>/*.")],
+    data: DataArgument,
+    labels: LabelsOption = None,
     durability: Annotated[
         str,
         typer.Option(help="What a learned sample survives: a crash of the process, or also a power failure (power)."),
     ] = "process",
     as_json: JsonOption = False,
 ) -> None:
-    """Learn a folder of labelled images, one by one. Images learned before are skipped, so a rerun continues.
+    """Learn labelled images, or vectors, one by one. Those that were learned before are skipped, so a rerun continues.
 
     Example: siesta learn birds.siesta photos/train
     """
     from siesta.errors import SiestaError
     from siesta.learner import Siesta
-    from siesta.learner.folders import learn_files, valid_labelled_files
+    from siesta.learner.sources import learn_sources
+    from siesta.learner.vector_files import labelled_sources
 
-    files = valid_labelled_files(folder)
     counts: Counter[str] = Counter()
     skipped: list[LearnedFile] = []
     samples: dict[str, int] = {}
     with Siesta.open(path, durability=durability) as learner, image_progress() as bar:
-        task = bar.add_task("learning", total=len(files))
+        noun = learner.pipeline.input.noun
+        sources = labelled_sources(learner, data, labels)
+        task = bar.add_task("learning", total=len(sources))
         try:
-            for outcome in learn_files(learner, files):
+            for outcome in learn_sources(learner, sources):
                 counts[outcome.status] += 1
                 if outcome.sample is None:
                     skipped.append(outcome)
@@ -114,20 +133,20 @@ def learn(
         except (KeyboardInterrupt, SiestaError) as error:
             bar.stop()
             err_console.print(
-                f"Stopped: at least {counts['learned']:,} images are learned and stored. "
+                f"Stopped: at least {counts['learned']:,} {noun}s are learned and stored. "
                 "Run the command again to continue."
             )
             if isinstance(error, SiestaError):
                 raise
             raise typer.Exit(INTERRUPTED) from None
     _print_skipped(skipped)
-    unreadable = [outcome.reason for outcome in skipped if outcome.status == "unreadable"]
     if as_json:
         totals = {name: counts[name] for name in ("learned", "known", "unreadable", "ignored")}
-        print_json({**totals, "skipped": unreadable, "samples": samples})
+        reasons = [outcome.reason for outcome in skipped if outcome.status == "unreadable"]
+        print_json({**totals, "skipped": reasons, "samples": samples})
     else:
-        _print_counts(counts)
-    if unreadable:
+        _print_counts(counts, noun)
+    if counts["unreadable"]:
         raise typer.Exit(PARTLY_DONE)
 
 
@@ -139,8 +158,8 @@ def _print_skipped(skipped: list[LearnedFile]) -> None:
             err_console.print(f"skipped: {outcome.reason}", style="yellow")
 
 
-def _print_counts(counts: Counter[str]) -> None:
+def _print_counts(counts: Counter[str], noun: str) -> None:
     console.print(
-        f"Learned {counts['learned']:,} images; {counts['known']:,} were known already, "
+        f"Learned {counts['learned']:,} {noun}s; {counts['known']:,} were known already, "
         f"{counts['unreadable']:,} could not be read."
     )

@@ -8,26 +8,34 @@ from typing import Annotated, Any
 
 import typer
 
-from siesta.codecs import explain_codecs
+from siesta.backbones.vectors import DEFAULT_TOP_LAYERS
+from siesta.codecs import DEFAULT_CODEC, VECTOR_CODEC, explain_codecs
 
 __all__ = [
     "BackboneOption",
     "CodecOption",
     "CodecOptions",
     "CutOption",
+    "DataArgument",
+    "FeaturesOption",
     "HeadOption",
     "ImageSizeOption",
     "JsonOption",
+    "LabelsOption",
     "MemoryOption",
     "PathArgument",
     "SeedOption",
     "SpaceOption",
+    "TopLayersOption",
     "WeightsOption",
     "parse_part_option",
     "parse_part_options",
 ]
 
 PathArgument = Annotated[Path, typer.Argument(help="The learner's folder.")]
+DataArgument = Annotated[
+    Path, typer.Argument(help="Labelled images, as DATA/<label>/*, or vectors in a .npy or .npz file.")
+]
 BackboneOption = Annotated[str, typer.Option(help="Network to use.")]
 CutOption = Annotated[int | None, typer.Option(help="Number of layers below the cut; default: the backbone's own.")]
 WeightsOption = Annotated[
@@ -39,11 +47,30 @@ ImageSizeOption = Annotated[
     int | None,
     typer.Option(help="Images are resized to this many pixels on each side; default: the backbone's own, 224 to 260."),
 ]
+FeaturesOption = Annotated[
+    int | None, typer.Option(help="Length of the vectors that the learner takes in place of images, such as 768.")
+]
+TopLayersOption = Annotated[
+    int | None,
+    typer.Option(help="Number of trainable layers over vectors, 1 to 3.", show_default=str(DEFAULT_TOP_LAYERS)),
+]
+LabelsOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Labels of vectors: a line of text for each, .npy, or .npz; default: `labels` in their .npz file."
+    ),
+]
 SpaceOption = Annotated[
     str,
     typer.Option(help="Feature space of the class means: centred, plain (the paper's), linear or linear_centred."),
 ]
-CodecOption = Annotated[str, typer.Option(help=f"How samples are stored. {explain_codecs()}.")]
+CodecOption = Annotated[
+    str | None,
+    typer.Option(
+        help=f"How samples are stored. {explain_codecs()}.",
+        show_default=f"{DEFAULT_CODEC}, for vectors {VECTOR_CODEC}",
+    ),
+]
 HeadOption = Annotated[
     str,
     typer.Option(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from siesta.cli.options import JsonOption, PathArgument
+from siesta.cli.options import DataArgument, JsonOption, LabelsOption, PathArgument
 from siesta.cli.output import PARTLY_DONE, console, err_console, image_progress, print_json
 
 if TYPE_CHECKING:
@@ -31,34 +31,36 @@ ErrorRateOption = Annotated[
 
 def predict(
     path: PathArgument,
-    images: Annotated[list[Path], typer.Argument(help="Images to classify.")],
-    top: Annotated[int, typer.Option(help="Number of labels to print for each image.")] = 5,
+    images: Annotated[list[Path], typer.Argument(help="Images to classify, or .npy or .npz files of vectors.")],
+    top: Annotated[int, typer.Option(help="Number of labels to print for each.")] = 5,
     threshold: ThresholdOption = None,
     error_rate: ErrorRateOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Classify images.
+    """Classify images, or vectors.
 
     Example: siesta predict birds.siesta photo.jpg --top 3
     """
     from siesta.errors import BadInput
     from siesta.learner import Siesta
+    from siesta.learner.sources import reason_for
+    from siesta.learner.vector_files import unlabelled_inputs
 
     answers: list[dict[str, Any]] = []
-    unreadable: list[BadInput] = []
+    unreadable: list[str] = []
     with Siesta.open(path, read_only=True) as learner:
-        for image in images:
+        for image, given in unlabelled_inputs(learner, images):
             try:
-                pixels = learner.read(image)
+                read = learner.read(given)
             except BadInput as error:
-                unreadable.append(error)
+                unreadable.append(reason_for(image, given, error))
                 continue
-            prediction = learner.predict_one(pixels, top, threshold=threshold, error_rate=error_rate)
+            prediction = learner.predict_one(read, top, threshold=threshold, error_rate=error_rate)
             ranking = [{"label": label, "score": score} for label, score in prediction.top]
             facts = {"label": prediction.label, "known": prediction.known, "familiarity": prediction.familiarity}
             answers.append({"image": str(image), **facts, "top": ranking})
     if unreadable and not answers:
-        raise BadInput("; ".join(map(str, unreadable)))
+        raise BadInput("; ".join(unreadable))
     if as_json:
         print_json(answers)
     else:
@@ -81,25 +83,28 @@ def _unknown(answer: dict[str, Any], labels: str) -> str:
 
 def evaluate(
     path: PathArgument,
-    folder: Annotated[Path, typer.Argument(help="Labelled images, as FOLDER/<label>/*.")],
+    data: DataArgument,
+    labels: LabelsOption = None,
     threshold: ThresholdOption = None,
     error_rate: ErrorRateOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure accuracy on a folder of labelled images.
+    """Measure accuracy on labelled images, or vectors.
 
     Example: siesta eval birds.siesta photos/test --json
     """
-    from siesta.data import has_image_name
     from siesta.learner import Siesta
-    from siesta.learner.folders import accuracies, predict_files, rejection_rates, valid_labelled_files
+    from siesta.learner.folders import accuracies, rejection_rates
+    from siesta.learner.sources import predict_sources
+    from siesta.learner.vector_files import labelled_sources
 
-    files = valid_labelled_files(folder)
     answers = []
     with Siesta.open(path, read_only=True) as learner, image_progress() as bar:
-        task = bar.add_task("evaluating", total=len(files))
+        noun = learner.pipeline.input.noun
+        sources = labelled_sources(learner, data, labels)
+        task = bar.add_task("evaluating", total=len(sources))
         min_score = threshold if error_rate is None else learner.threshold(error_rate)
-        for answer in predict_files(learner, files):
+        for answer in predict_sources(learner, sources):
             answers.append(answer)
             bar.advance(task)
         known_labels = {entry.label for entry in learner.info().classes}
@@ -110,21 +115,21 @@ def evaluate(
     if unknown_labels:
         err_console.print(f"never learned, so always wrong: {', '.join(unknown_labels)}", style="yellow")
     for answer in answers:
-        if answer.reason and not has_image_name(answer.path):
+        if answer.stray:
             err_console.print(f"ignored, not an image: {answer.path}")
-    skipped = [answer.reason for answer in answers if answer.reason and has_image_name(answer.path)]
+    skipped = [answer.reason for answer in answers if answer.reason and not answer.stray]
     for reason in skipped:
         err_console.print(f"skipped: {reason}", style="yellow")
     if as_json:
         print_json(result)
     else:
-        _print_scores(result)
+        _print_scores(result, noun)
     if skipped:
         raise typer.Exit(PARTLY_DONE)
 
 
-def _print_scores(result: dict[str, Any]) -> None:
-    table = Table("class", "images", "top-1 %", "top-5 %")
+def _print_scores(result: dict[str, Any], noun: str) -> None:
+    table = Table("class", f"{noun}s", "top-1 %", "top-5 %")
     rows = [*result["per_class"].items(), ("all", result)]
     for label, scores in rows:
         table.add_row(label, str(scores["n"]), f"{scores['top1']:.1f}", f"{scores['top5']:.1f}")
@@ -132,10 +137,10 @@ def _print_scores(result: dict[str, Any]) -> None:
     if "unknown" in result:
         counts = result["unknown"]
         console.print(
-            f"Images with a familiarity below {result['threshold']:.3f} are answered 'unknown': "
-            f"{_percent(counts['taught_rejected'])} of {counts['taught']:,} images of learned classes, and "
-            f"{_percent(counts['never_taught_rejected'])} of {counts['never_taught']:,} images of other classes. "
-            f"Of the learned classes' images that are answered, {_percent(counts['right_of_answered'])} are right."
+            f"{noun.capitalize()}s with a familiarity below {result['threshold']:.3f} are answered 'unknown': "
+            f"{_percent(counts['taught_rejected'])} of {counts['taught']:,} {noun}s of learned classes, and "
+            f"{_percent(counts['never_taught_rejected'])} of {counts['never_taught']:,} {noun}s of other classes. "
+            f"Of the learned classes' {noun}s that are answered, {_percent(counts['right_of_answered'])} are right."
         )
 
 

@@ -78,7 +78,7 @@ class CreateOptions:
     Example:
         >>> options = CreateOptions(features=768)
         >>> options.network, options.codec_name
-        ('vectors_1', 'float16')
+        ('vectors_2', 'float16')
     """
 
     memory: str | int = "64MB"

@@ -5,15 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Container, Iterable, Iterator
-from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from siesta.data import has_image_name, labelled_files
 from siesta.errors import BadInput
-from siesta.images import Pixels
-from siesta.learner import SAMPLES_PER_TRANSACTION, Siesta
-from siesta.pipeline import batched
+from siesta.learner import Siesta
+from siesta.learner.sources import LabelledSource, LearnedFile, PredictedFile, learn_sources, predict_sources
 from siesta.store import clean_label
 
 __all__ = [
@@ -21,51 +20,12 @@ __all__ = [
     "PredictedFile",
     "accuracies",
     "file_key",
+    "image_sources",
     "learn_files",
     "predict_files",
     "rejection_rates",
     "valid_labelled_files",
 ]
-
-Status = Literal["learned", "known", "unreadable", "ignored"]
-
-_TOP = 5
-
-
-@dataclass(frozen=True)
-class LearnedFile:
-    """The outcome of learning one file.
-
-    Attributes:
-        path: The file.
-        status: Learned now, known from an earlier run, unreadable, or ignored because its name is not that of an image.
-        reason: Why it is unreadable or ignored.
-        sample: The id of its sample; None if it is unreadable or ignored.
-    """
-
-    path: Path
-    status: Status
-    reason: str = ""
-    sample: int | None = None
-
-
-@dataclass(frozen=True)
-class PredictedFile:
-    """The prediction for one file.
-
-    Attributes:
-        path: The file.
-        label: Its true label.
-        top: The five best labels; empty if the file is unreadable.
-        reason: Why it is unreadable.
-        familiarity: How certain the best label is and how familiar the image looks; see `Prediction`.
-    """
-
-    path: Path
-    label: str
-    top: tuple[str, ...]
-    reason: str = ""
-    familiarity: float = 0.0
 
 
 def learn_files(learner: Siesta, files: Iterable[tuple[Path, str]]) -> Iterator[LearnedFile]:
@@ -73,42 +33,22 @@ def learn_files(learner: Siesta, files: Iterable[tuple[Path, str]]) -> Iterator[
 
     A file is identified by label, name and contents, so an interrupted run can be repeated and learns nothing twice.
     """
-    for batch in batched(files, SAMPLES_PER_TRANSACTION):
-        outcomes: list[LearnedFile] = []
-        taught: list[tuple[Pixels, str, int]] = []
-        for path, label in batch:
-            try:
-                key = file_key(path, label)
-                known = learner.known_keys([key])
-                if known:
-                    outcomes.append(LearnedFile(path, "known", sample=known[key]))
-                    continue
-                taught.append((learner.read(path), label, key))
-                outcomes.append(LearnedFile(path, "learned"))
-            except BadInput as error:
-                status: Status = "unreadable" if has_image_name(path) else "ignored"
-                outcomes.append(LearnedFile(path, status, str(error)))
-        ids = iter(learner.learn_many(*zip(*taught, strict=True)) if taught else ())
-        for outcome in outcomes:
-            yield replace(outcome, sample=next(ids)) if outcome.status == "learned" else outcome
+    return learn_sources(learner, map(_source, files))
 
 
 def predict_files(learner: Siesta, files: Iterable[tuple[Path, str]]) -> Iterator[PredictedFile]:
     """Yield a prediction for each labelled file."""
-    for batch in batched(files, SAMPLES_PER_TRANSACTION):
-        pixels: dict[Path, Pixels] = {}
-        reasons: dict[Path, str] = {}
-        for path, _ in batch:
-            try:
-                pixels[path] = learner.read(path)
-            except BadInput as error:
-                reasons[path] = str(error)
-        answers = dict(zip(pixels, learner.predict_many(pixels.values(), _TOP), strict=True))
-        for path, label in batch:
-            prediction = answers.get(path)
-            top = () if prediction is None else tuple(name for name, _ in prediction.top)
-            familiarity = 0.0 if prediction is None else prediction.familiarity
-            yield PredictedFile(path, clean_label(label), top, reasons.get(path, ""), familiarity)
+    return predict_sources(learner, map(_source, files))
+
+
+def image_sources(folder: Path) -> list[LabelledSource]:
+    """Return the labelled images of a folder; raise `BadInput` if a label cannot be used."""
+    return list(map(_source, valid_labelled_files(folder)))
+
+
+def _source(file: tuple[Path, str]) -> LabelledSource:
+    path, label = file
+    return LabelledSource(path, label, path, partial(file_key, path, label), stray=not has_image_name(path))
 
 
 def accuracies(answers: Iterable[PredictedFile]) -> dict[str, Any]:

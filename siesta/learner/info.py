@@ -82,16 +82,16 @@ class BackboneInfo:
         cut: Layers below the cut.
         weights: Its initial weights.
         image_size: Side of the images in pixels; None if the learner takes vectors.
-        features: Length of the vectors; None if the learner takes images.
         space: Space of the class means.
+        features: Length of the vectors; None if the learner takes images.
     """
 
     name: str
     cut: int
     weights: WeightsInfo
     image_size: int | None
-    features: int | None
     space: str
+    features: int | None
 
 
 @dataclass(frozen=True)
@@ -178,8 +178,8 @@ def learner_info(store: Store, network: CutNetwork) -> LearnerInfo:
             cut=settings["cut"],
             weights=WeightsInfo(weights["from"], tuple(weights["ignored"])),
             image_size=settings["image_size"],
-            features=settings.get("features"),
             space=space_of(settings, network),
+            features=settings.get("features"),
         ),
         codec=_codec_info(store),
         head=COSINE if store.statistics.number() is None else DISCRIMINANT,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from siesta.data import labelled_files, picture_files
 from siesta.errors import BadInput
 from siesta.learner import Siesta
 from siesta.learner.fitting import base_inputs, fit_codec
-from siesta.learner.folders import file_key
+from siesta.learner.vector_files import labelled_sources, vectors_for
+from siesta.pipeline import InputLike
 
 __all__ = ["RefitReport", "refit"]
 
@@ -33,34 +33,34 @@ class RefitReport:
 
 
 def refit(learner: Siesta, base: Path) -> RefitReport:
-    """Fit the codec again on a folder of images, and encode all stored samples with it.
+    """Fit the codec again on a folder of images or a file of vectors, and encode all stored samples with it.
 
-    Samples that were learned from FOLDER/<label>/* of that folder are encoded from their images.
+    Samples that were learned from FOLDER/<label>/* of that folder, or from that file, are encoded from their originals.
     """
     settings = learner.settings
     codec = learner.pipeline.codec
     if not codec.needs_fit:
-        raise BadInput(f"the codec {codec.name} is not fitted to images: this learner has no codec to fit")
-    picture_files(base)  # raises `BadInput` if there are none
+        raise BadInput(f"the codec {codec.name} is not fitted to anything: this learner has no codec to fit")
+    given = base if settings.get("features") is None else vectors_for(learner, base)
+    inputs = base_inputs(given, learner.pipeline.input, settings["seed"])
     error_before: float = settings["codec_error"]
-    images = base_inputs(base, learner.pipeline.input, settings["seed"])
-    fitted = fit_codec(learner.pipeline.engines, type(codec), images, settings["seed"], options=codec.options)
-    from_images = learner.renew_codec(fitted.codec, fitted.error, _original_files(learner, base))
+    fitted = fit_codec(learner.pipeline.engines, type(codec), inputs, settings["seed"], options=codec.options)
+    from_images = learner.renew_codec(fitted.codec, fitted.error, _originals(learner, base))
     return RefitReport(learner.info().samples.stored, from_images, error_before, fitted.error)
 
 
-def _original_files(learner: Siesta, base: Path) -> dict[int, Path]:
-    """Return the files that stored samples were learned from, by sample id."""
+def _originals(learner: Siesta, base: Path) -> dict[int, InputLike]:
+    """Return the files, or vectors, that stored samples were learned from, by sample id."""
     try:
-        files = labelled_files(base)
+        sources = labelled_sources(learner, base, None)
     except BadInput:
-        return {}  # files without labels cannot have been learned
-    originals: dict[int, Path] = {}
-    for path, label in files:
+        return {}  # what has no labels cannot have been learned
+    originals: dict[int, InputLike] = {}
+    for source in sources:
         try:
-            learner.read(path)
-            sample_ids = learner.known_keys([file_key(path, label)]).values()
+            learner.read(source.given)
+            sample_ids = learner.known_keys([source.key()]).values()
         except BadInput:
             continue
-        originals |= dict.fromkeys(sample_ids, path)
+        originals |= dict.fromkeys(sample_ids, source.given)
     return originals

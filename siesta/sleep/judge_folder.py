@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from siesta.contracts import Ids
+from siesta.contracts import Ids, Input
 from siesta.data import labelled_files
 from siesta.errors import BadInput
-from siesta.images import Pixels, read_image
 from siesta.pipeline import Pipeline, batched
 from siesta.rng import Purpose, generator
 from siesta.sleep.held_out import HeldOutSamples
@@ -37,12 +38,14 @@ def judge_samples(folder: Path, store: Store, pipeline: Pipeline, class_ids: Ids
         class_ids: The classes that the learner knows, (K,); images of others are left out.
         seed: Chooses images if there are too many.
     """
+    if pipeline.input.noun != "image":
+        raise BadInput(f"a judge is a folder of images, and this learner takes {pipeline.input.noun}s: leave it out")
     known = set(class_ids.tolist())
     ids = {record.label: record.id for record in store.classes.all() if record.id in known}
     files = [(file, ids[label]) for file, name in labelled_files(folder) if (label := clean_label(name)) in ids]
     order = generator(seed, Purpose.HELD_OUT_SAMPLES).permutation(len(files))[:MOST_IMAGES]
     rows = []
-    for batch in batched(_readable([files[index] for index in order], pipeline.image_size), _BATCH_SIZE):
+    for batch in batched(_readable([files[index] for index in order], pipeline.input), _BATCH_SIZE):
         numbers, classes, pixels = zip(*batch, strict=True)
         rows.append((np.array(numbers, np.int64), np.array(classes, np.int32), pipeline.encode(pixels)))
     if not rows:
@@ -50,11 +53,11 @@ def judge_samples(folder: Path, store: Store, pipeline: Pipeline, class_ids: Ids
     return HeldOutSamples(*(np.concatenate(part) for part in zip(*rows, strict=True)))
 
 
-def _readable(files: list[tuple[Path, int]], image_size: int) -> Iterator[tuple[int, int, Pixels]]:
+def _readable(files: list[tuple[Path, int]], kind: Input) -> Iterator[tuple[int, int, npt.NDArray[Any]]]:
     """Yield id, class id and pixels of the files that are images."""
     for file, class_id in files:
         try:
-            pixels = read_image(file, image_size)
+            pixels = kind.read(file)
         except BadInput:
             continue
         yield int.from_bytes(hashlib.sha256(pixels.tobytes()).digest()[:8], "little", signed=True), class_id, pixels

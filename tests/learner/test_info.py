@@ -77,7 +77,7 @@ def test_as_dict_has_the_published_keys(learner: Siesta) -> None:
     assert values["classes"][0] == {"label": "red", "taught": 1, "stored": 1}
     assert list(values["samples"]) == ["stored", "capacity"]
     assert list(values["bytes"]) == ["used", "allowed", "a_sample", "thumbnails", "statistics", "on_disk"]
-    assert list(values["backbone"]) == ["name", "cut", "weights", "image_size", "features", "space"]
+    assert list(values["backbone"]) == ["name", "cut", "weights", "image_size", "space", "features"]
     assert values["backbone"]["weights"] == {"from": "published", "ignored": []}
     assert list(values["codec"]) == ["name", "relative_error", "error_lately", "drifted"]
 

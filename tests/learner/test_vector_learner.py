@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import onnxruntime
 import pytest
 
 from siesta import Siesta
@@ -16,6 +18,7 @@ from siesta.codecs import CODECS
 from siesta.engines import ENGINES
 from siesta.errors import BadInput
 from siesta.head.kinds import HEADS
+from siesta.learner.export import export_learner
 from siesta.learner.integrity import check
 from siesta.policies import POLICIES
 from siesta.sleep.augment import AUGMENTATIONS
@@ -127,14 +130,28 @@ def test_a_refused_vector_stores_nothing_of_its_transaction() -> None:
     [
         ({"features": -1}, "features is -1: give the length of your vectors"),
         ({"features": 8, "codec": "raw"}, "the codec raw stores pixels, and this network takes vectors"),
-        ({"features": 8, "codec": "opq"}, "no fitted codec comes with vectors_1"),
-        ({"features": 8, "space": "linear"}, "vectors_1 has no activation before z to leave out"),
+        ({"features": 8, "codec": "opq"}, "no fitted codec comes with vectors_2"),
+        ({"features": 8, "space": "linear"}, "vectors_2 has no activation before z to leave out"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(options: dict[str, Any], words: str, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=words):
         Siesta.create(tmp_path / "x.siesta", **options)
     assert not (tmp_path / "x.siesta").exists()
+
+
+@pytest.mark.parametrize("codec", [name for name, codec in CODECS.own.items() if codec.cut is None])
+def test_an_exported_file_gives_the_scores_of_the_learner(codec: str, tmp_path: Path) -> None:
+    base = np.concatenate([vectors_of(label, 100, seed=2) for label in LABELS])
+    with teach(create(tmp_path / "x.siesta", codec=codec, base=base, top_layers=2)) as learner:
+        learner.sleep(updates=16, batch_size=8)
+        asked = vectors_of("two", 5, seed=3)
+        expected = [dict(prediction.top) for prediction in learner.predict_many(asked)]
+    export_learner(tmp_path / "x.siesta", tmp_path / "x.onnx")
+    session = onnxruntime.InferenceSession(tmp_path / "x.onnx", providers=["CPUExecutionProvider"])
+    labels = json.loads(session.get_modelmeta().custom_metadata_map["labels"])
+    for row, scores in zip(session.run(None, {"input": asked})[0], expected, strict=True):
+        assert dict(zip(labels, row.tolist(), strict=True)) == pytest.approx(scores, abs=1e-4)
 
 
 def test_base_vectors_give_a_centre() -> None:

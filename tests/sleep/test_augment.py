@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -48,6 +48,7 @@ def test_cutmix_leaves_the_rest_unchanged() -> None:
 
 @given(seed=st.integers(0, 10_000), side=st.integers(1, 14), class_token=st.booleans())
 def test_cutmix_of_tokens_cuts_the_same_box_in_the_grid_of_patches(seed: int, side: int, class_token: bool) -> None:
+    assume(side > 1 or class_token)  # a single token has no patches
     maps = torch.rand(2, 3, 4, side, side, generator=torch.Generator().manual_seed(seed))
     tokens = maps.flatten(3).transpose(2, 3)  # (2, B, side * side, d)
     extra = torch.rand(2, 3, int(class_token), 4, generator=torch.Generator().manual_seed(seed))
@@ -57,6 +58,14 @@ def test_cutmix_of_tokens_cuts_the_same_box_in_the_grid_of_patches(seed: int, si
     assert share == expected_share
     assert torch.equal(mixed[:, int(class_token) :], expected.flatten(2).transpose(1, 2))
     torch.testing.assert_close(mixed[:, : int(class_token)], share * extra[0] + (1 - share) * extra[1])
+
+
+def test_a_single_token_is_averaged() -> None:
+    first, second = torch.rand(2, 3, 1, 4)
+    for mix in (cutmix, mixup):
+        mixed, share = mix(first, second, RNG(0))
+        assert 0 < share < 1
+        torch.testing.assert_close(mixed, share * first + (1 - share) * second)
 
 
 def test_cutmix_refuses_tokens_that_are_no_grid() -> None:
