@@ -22,7 +22,7 @@ from siesta.service.limits import LimitsMiddleware
 from siesta.service.metrics import Metrics, MetricsMiddleware
 from siesta.service.options import ServiceOptions
 from siesta.service.problems import add_problem_handlers
-from siesta.service.routes import classes, learn, sleep, system
+from siesta.service.routes import classes, learn, sleep, system, vectors
 from siesta.service.schemas import ChangedEvent
 from siesta.service.sse import EventStreams
 from siesta.service.tokens import TokenStore
@@ -35,7 +35,7 @@ __all__ = ["ROUTERS", "make_app"]
 _STATIC = Path(__file__).parent / "static"
 # The system's own table of types may lack these or have others, and browsers refuse scripts of a wrong type.
 _MEDIA_TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
-ROUTERS = (learn.router, classes.router, sleep.router, system.router)
+ROUTERS = (learn.router, vectors.router, classes.router, sleep.router, system.router)
 
 
 def make_app(
@@ -86,7 +86,7 @@ def _make_context(
 
     return ServiceContext(
         worker=worker,
-        uploads=UploadDecoder(options.limits, worker.image_size),
+        uploads=UploadDecoder(options.limits, worker.input),
         job=job,
         verifier=verifier,
         metrics=metrics,

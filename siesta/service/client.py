@@ -10,6 +10,8 @@ from types import TracebackType
 from typing import Any, Self, TypeAlias
 
 import httpx
+import numpy as np
+import numpy.typing as npt
 
 from siesta.errors import BadInput, SiestaError
 from siesta.service.schemas import (
@@ -30,6 +32,7 @@ from siesta.service.schemas import (
 __all__ = ["Client", "ImageFile", "RequestRefused"]
 
 ImageFile: TypeAlias = str | Path | bytes
+Vectors: TypeAlias = npt.NDArray[Any] | Sequence[Sequence[float]]
 """Path of an image file, or its content."""
 
 
@@ -135,6 +138,19 @@ class Client:
         """Say that labels are wrong for an image; return ids, each of which `forget_sample` takes back."""
         body = self._send("POST", "/v1/reject", files=_image_fields(image), data={"label": _check_labels(labels)})
         return RejectResponse.model_validate_json(body).ids
+
+    def learn_vectors(self, vectors: Vectors, labels: str | Sequence[str]) -> list[int]:
+        """Learn vectors with one label for all or one for each; return the ids of their samples."""
+        request = {"vectors": _number_lists(vectors), "labels": _check_labels(labels)}
+        return LearnResponse.model_validate_json(self._send("POST", "/v1/vectors/learn", json=request)).ids
+
+    def predict_vectors(
+        self, vectors: Vectors, top: int = 5, *, threshold: float | None = None, error_rate: float | None = None
+    ) -> list[PredictionResponse]:
+        """Predict the label of each vector, in order; the options are those of `predict_many`."""
+        options = _without_none(top=top, threshold=threshold, error_rate=error_rate)
+        body = self._send("POST", "/v1/vectors/predict", json={"vectors": _number_lists(vectors), **options})
+        return PredictResponse.model_validate_json(body).predictions
 
     # -- classes and samples --------------------------------------------------------------------------------------
 
@@ -270,6 +286,16 @@ def _check_label(label: object) -> str:
             label.encode()
             return label
     raise BadInput(f"a label is text, not {label!r}")
+
+
+def _number_lists(vectors: Vectors) -> list[list[float]]:
+    """Return vectors as JSON has them."""
+    try:
+        numbers: list[list[float]] = np.asarray(vectors, np.float64).tolist()
+        json.dumps(numbers, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"these are no vectors ({error}): give finite numbers, all vectors of one length") from error
+    return numbers
 
 
 def _image_fields(images: ImageFile | Sequence[ImageFile]) -> list[tuple[str, tuple[str, bytes]]]:

@@ -3,8 +3,9 @@
     @router.post("/predict", dependencies=[ASK])
 
 Every route declares `ASK`, `TEACH` or `OPEN`; the application refuses to start with one that does not. A route takes
-images if its router parses them (`route_class=ImageRoute`), and has no time limit if it answers with an
-`EventStreamResponse`. The middleware looks these needs up, because it refuses requests before their body is read.
+images or vectors if its router says so (`route_class=ImageRoute` or `QueuedRoute`), and has no time limit if it answers
+with an `EventStreamResponse`. The middleware looks these needs up, because it refuses requests before their body is
+read.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from fastapi.security import APIKeyCookie, HTTPBearer, SecurityScopes
 from starlette.routing import BaseRoute, Match
 from starlette.types import Scope as ASGIScope
 
-from siesta.service.multipart import ImageRoute
+from siesta.service.multipart import QueuedRoute
 from siesta.service.problems import Problem
 from siesta.service.sse import EventStreamResponse
 from siesta.service.tokens import Scope
@@ -85,7 +86,7 @@ class Needs:
 
     Attributes:
         scope: Scope that the request's token must have, None if it needs no token.
-        images: Whether it takes images; the number of such requests at a time is limited.
+        images: Whether it takes images or vectors; the number of such requests at a time is limited.
         endless: Whether its response has no end and hence no time limit.
     """
 
@@ -99,7 +100,7 @@ def needs_of(route: APIRoute) -> Needs:
 
     Example:
         >>> from fastapi import APIRouter
-        >>> router = APIRouter(route_class=ImageRoute)
+        >>> router = APIRouter(route_class=QueuedRoute)
         >>> router.add_api_route("/v1/count", lambda: 3, methods=["POST"], dependencies=[ASK])
         >>> needs_of(router.routes[0])
         Needs(scope='ask', images=True, endless=False)
@@ -107,7 +108,7 @@ def needs_of(route: APIRoute) -> Needs:
     declared = [scope for dependency, scope in _SCOPES if any(dependency is other for other in route.dependencies)]
     if len(declared) != 1:
         raise ValueError(f"the route {route.path} has to declare one of ASK, TEACH and OPEN in its dependencies")
-    return Needs(declared[0], images=isinstance(route, ImageRoute), endless=is_endless(route))
+    return Needs(declared[0], images=isinstance(route, QueuedRoute), endless=is_endless(route))
 
 
 def is_endless(route: object) -> bool:

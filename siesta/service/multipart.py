@@ -1,4 +1,4 @@
-"""Routes that take images, and stricter parsing of their forms than the framework's.
+"""Routes that take images or vectors, and stricter parsing of their forms than the framework's.
 
 Text has to be UTF-8, and truncated bodies are refused.
 """
@@ -14,11 +14,15 @@ from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException, MultiPartParser
 
-__all__ = ["ImageRoute"]
+__all__ = ["ImageRoute", "QueuedRoute"]
 
 
-class ImageRoute(APIRoute):
-    """Route that takes images in a multipart form, which is parsed strictly; its requests occupy the queue."""
+class QueuedRoute(APIRoute):
+    """Route that takes images or vectors; its requests occupy the queue."""
+
+
+class ImageRoute(QueuedRoute):
+    """Route that takes images in a multipart form, which is parsed strictly."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the framework's handler, called with a request that parses strictly."""

@@ -30,8 +30,10 @@ __all__ = [
     "LabelRequest",
     "LabelScore",
     "LearnResponse",
+    "LearnVectorsRequest",
     "MergeRequest",
     "PredictResponse",
+    "PredictVectorsRequest",
     "PredictionResponse",
     "ProblemDetails",
     "RejectResponse",
@@ -51,6 +53,10 @@ def _none_if_not_finite(value: Any) -> Any:
 
 
 MaybeNumber = Annotated[float | None, BeforeValidator(_none_if_not_finite)]
+Vectors = Annotated[
+    list[list[float]],
+    Field(min_length=1, max_length=1024, description="Vectors of one length.", examples=[[[0.5, -1.0]]]),
+]
 LabelText = Annotated[str, Field(min_length=1, max_length=200, examples=["robin"])]
 
 
@@ -76,6 +82,22 @@ class ProblemDetails(BaseModel):
     safe: int | None = Field(None, description="How many images of the request were stored before the failure.")
     applied: bool | None = Field(None, description="Whether the change was made all the same: do not send it again.")
     sample: int | None = Field(None, description="Id of the sample that a change has made which was applied.")
+
+
+class LearnVectorsRequest(_RequestBody):
+    """Vectors with one label for all, or one for each."""
+
+    vectors: Vectors
+    labels: Annotated[list[LabelText], Field(min_length=1)]
+
+
+class PredictVectorsRequest(_RequestBody):
+    """Vectors to predict, and options as those of `/v1/predict`."""
+
+    vectors: Vectors
+    top: Annotated[int, Field(ge=1, le=100, description="Number of labels for each vector.")] = 5
+    threshold: Annotated[float, Field(ge=0, le=1)] | SkipJsonSchema[None] = None
+    error_rate: Annotated[float, Field(gt=0, lt=1)] | SkipJsonSchema[None] = None
 
 
 class LearnResponse(_ResponseBody):
@@ -320,11 +342,12 @@ class InfoCodec(_ResponseBody):
 
 
 class InfoBackbone(_ResponseBody):
-    """Network, its cut and its image size."""
+    """Network, its cut, and the side of its images or the length of its vectors."""
 
     name: str
     cut: int
-    image_size: int
+    image_size: int | None
+    features: int | None = Field(None, description="Length of the vectors that the learner takes in place of images.")
 
 
 class InfoPolicy(_ResponseBody):

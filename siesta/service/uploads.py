@@ -11,6 +11,7 @@ from typing import BinaryIO
 from fastapi import UploadFile
 from PIL import Image, UnidentifiedImageError
 
+from siesta.contracts import Input
 from siesta.errors import BadInput
 from siesta.images import Pixels, check_limits, is_large, read_opened
 from siesta.service.options import RequestLimits
@@ -27,25 +28,29 @@ _MAX_NAME_LENGTH = 80
 class UploadDecoder:
     """Decodes uploaded images in a few threads; large images, one at a time, in a thread of their own."""
 
-    def __init__(self, limits: RequestLimits, image_size: int) -> None:
+    def __init__(self, limits: RequestLimits, kind: Input) -> None:
         """Create the threads.
 
         Args:
             limits: Limits on requests.
-            image_size: Side of the square that images are brought to.
+            kind: What the learner takes.
         """
         self._limits = limits
-        self._image_size = image_size
+        self._kind = kind
         self._pool = ThreadPoolExecutor(_THREADS, "decode")
         self._large_pool = ThreadPoolExecutor(1, "decode-large")
 
     async def decode(self, files: Sequence[UploadFile]) -> list[Pixels]:
         """Return the pixels of all images of a request; raise if one of them cannot be used."""
+        if self._kind.noun != "image":
+            raise Problem(
+                409, "this learner takes vectors, not images: send them to /v1/vectors/learn and /v1/vectors/predict"
+            )
         max_images = self._limits.images
         if len(files) > max_images:
             raise Problem(413, f"a request has at most {max_images} images, this one {len(files)}: send it in parts")
         loop = asyncio.get_running_loop()
-        size = self._image_size
+        size = self._kind.shape[-1]
         decoded = []
         for number, file in enumerate(files, start=1):
             name = f"image {number} ({_printable(file.filename)})"

@@ -21,16 +21,18 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from siesta.contracts import Prediction
+import numpy.typing as npt
+
+from siesta.contracts import Input, Prediction
 from siesta.errors import BadInput, Damaged, DiskRefused, SiestaError
-from siesta.images import Pixels
 from siesta.learner import SAMPLES_PER_TRANSACTION, Siesta
+from siesta.pipeline import Inputs
 from siesta.service.events import EventHub
 from siesta.service.metrics import Metrics
 from siesta.service.problems import Problem
 from siesta.store import database_errors
 
-__all__ = ["LabelledImage", "LearnResult", "LearnerThread", "PredictOptions", "PredictResult"]
+__all__ = ["LabelledInput", "LearnResult", "LearnerThread", "PredictOptions", "PredictResult"]
 
 _POLL_SECONDS = 0.5  # between two checks for what other processes changed
 _log = logging.getLogger(__name__)
@@ -39,10 +41,10 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class LabelledImage:
-    """Image to learn, with its label and, where thumbnails are kept, an encoded thumbnail."""
+class LabelledInput:
+    """Image or vector to learn, as `Input.read` returns it, with its label and an encoded thumbnail, if one is kept."""
 
-    pixels: Pixels
+    read: npt.NDArray[Any]
     label: str
     thumbnail: bytes | None = None
 
@@ -74,14 +76,14 @@ class PredictResult:
 
 @dataclass(eq=False)
 class _LearnTask:
-    images: Sequence[LabelledImage]
+    images: Sequence[LabelledInput]
     done: Future[LearnResult] = field(default_factory=Future)
     ids: list[int] = field(default_factory=list)
 
 
 @dataclass(eq=False)
 class _PredictTask:
-    images: Sequence[Pixels]
+    images: Inputs
     options: PredictOptions
     done: Future[PredictResult] = field(default_factory=Future)
 
@@ -101,7 +103,7 @@ class LearnerThread:
 
     Attributes:
         path: Folder of the learner.
-        image_size: Side of the learner's square images.
+        input: What the learner takes, images or vectors; known once it is open.
         revision: Number that increases with every change of the learner.
         generation: Number of the weights in use.
         failure: Why the learner cannot be changed at present: its folder is missing, or it is damaged. None if it can.
@@ -126,7 +128,7 @@ class LearnerThread:
             events: Told what was learned and predicted.
         """
         self.path = path.absolute()
-        self.image_size = 0
+        self.input: Input
         self.revision = 0
         self.generation = 0
         self.failure: SiestaError | None = None
@@ -158,12 +160,12 @@ class LearnerThread:
 
     # -- called by requests ---------------------------------------------------------------------------------------
 
-    async def learn(self, images: Sequence[LabelledImage]) -> LearnResult:
+    async def learn(self, images: Sequence[LabelledInput]) -> LearnResult:
         """Learn images; return when their samples are durable."""
         task = _LearnTask(images)
         return await self._submit(task, task.done)
 
-    async def predict(self, images: Sequence[Pixels], options: PredictOptions) -> PredictResult:
+    async def predict(self, images: Inputs, options: PredictOptions) -> PredictResult:
         """Predict the labels of images."""
         task = _PredictTask(images, options)
         return await self._submit(task, task.done)
@@ -195,7 +197,7 @@ class LearnerThread:
             self._opened.set_exception(error)
             return
         with learner:
-            self.image_size = learner.pipeline.image_size
+            self.input = learner.pipeline.input
             self.generation = learner.generation
             self._data_version = learner.data_version()
             self._opened.set_result(None)
@@ -234,7 +236,7 @@ class LearnerThread:
             start = time.monotonic()
             try:
                 with self._modifying(learner):
-                    ids = learner.learn_many([image.pixels for image in images], [image.label for image in images])
+                    ids = learner.learn_many([image.read for image in images], [image.label for image in images])
             except Exception as error:
                 failed = dict.fromkeys(task for task, _ in group)
                 for task in failed:
@@ -257,7 +259,7 @@ class LearnerThread:
             return error
         return Problem(503, str(error).replace(str(self.path), self.path.name), safe=stored)
 
-    def _keep_thumbnails(self, learner: Siesta, images: Iterable[tuple[int, LabelledImage]]) -> None:
+    def _keep_thumbnails(self, learner: Siesta, images: Iterable[tuple[int, LabelledInput]]) -> None:
         """Store thumbnails after the answer, so that no client waits for them; losing them in a kill is acceptable."""
         thumbnails = {sample_id: image.thumbnail for sample_id, image in images if image.thumbnail is not None}
         if thumbnails and self._thumbnails:

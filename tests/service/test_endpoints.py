@@ -53,7 +53,7 @@ def test_every_endpoint_needs_a_token_except_a_few() -> None:
     assert {(method_of(route), route.path) for route in ROUTES if needs_of(route).scope is None} == OPEN_ENDPOINTS
     teaching = {(method_of(route), route.path) for route in ROUTES if needs_of(route).scope == "teach"}
     changing = {(method_of(route), route.path) for route in ROUTES if method_of(route) not in ("GET", "HEAD")}
-    assert teaching == changing - OPEN_ENDPOINTS - {("POST", "/v1/predict")}
+    assert teaching == changing - OPEN_ENDPOINTS - {("POST", "/v1/predict"), ("POST", "/v1/vectors/predict")}
 
 
 @pytest.mark.parametrize("service_options", [PUBLIC])
@@ -82,8 +82,9 @@ def test_the_schema_has_the_scopes_of_every_endpoint(send: Send) -> None:
 
 
 def test_endpoints_that_take_images_occupy_the_queue_and_only_events_have_no_end() -> None:
+    images = {"/v1/learn", "/v1/predict", "/v1/reject"}
     taking = {route.path for route in ROUTES if needs_of(route).images}
-    assert taking == {"/v1/learn", "/v1/predict", "/v1/reject"}
+    assert taking == images | {"/v1/vectors/learn", "/v1/vectors/predict"}
     assert {route.path for route in ROUTES if needs_of(route).endless} == {"/v1/events"}
     app = FastAPI()
     for router in ROUTERS:
@@ -91,7 +92,7 @@ def test_endpoints_that_take_images_occupy_the_queue_and_only_events_have_no_end
     for path, operations in app.openapi()["paths"].items():
         for operation in operations.values():
             has_form = "multipart/form-data" in operation.get("requestBody", {}).get("content", {})
-            assert has_form == (path in taking), path
+            assert has_form == (path in images), path
 
 
 # -- an endpoint that is added ----------------------------------------------------------------------------------------

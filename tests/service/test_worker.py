@@ -16,7 +16,7 @@ from siesta.errors import BadInput
 from siesta.images import Pixels
 from siesta.service.metrics import Metrics
 from siesta.service.problems import Problem
-from siesta.service.worker import LabelledImage, LearnerThread, PredictOptions
+from siesta.service.worker import LabelledInput, LearnerThread, PredictOptions
 from tests.service.event_loop import run_async
 from tests.service.server_process import IMAGE_SIZE
 
@@ -88,7 +88,7 @@ def run_together(worker: LearnerThread, *requests: Coroutine[Any, Any, Any]) -> 
 
 
 def test_images_of_concurrent_requests_are_learned_as_one_batch(worker: LearnerThread, calls: RecordedCalls) -> None:
-    requests = [[LabelledImage(make_pixels(10 * n + m), f"label {n % 3}") for m in range(n)] for n in range(1, 6)]
+    requests = [[LabelledInput(make_pixels(10 * n + m), f"label {n % 3}") for m in range(n)] for n in range(1, 6)]
     results = run_together(worker, *(worker.learn(images) for images in requests))
     assert calls.sizes == [15]
     assert [len(result.ids) for result in results] == [1, 2, 3, 4, 5]
@@ -98,7 +98,7 @@ def test_images_of_concurrent_requests_are_learned_as_one_batch(worker: LearnerT
 def test_concurrent_predictions_with_the_same_options_are_one_batch(
     worker: LearnerThread, calls: RecordedCalls
 ) -> None:
-    run_async(worker.learn([LabelledImage(make_pixels(n), f"label {n}") for n in range(3)]))
+    run_async(worker.learn([LabelledInput(make_pixels(n), f"label {n}") for n in range(3)]))
     calls.sizes.clear()
     options = [PredictOptions(top=1), PredictOptions(top=2), PredictOptions(top=1)]
     results = run_together(worker, *(worker.predict([make_pixels(2)], each) for each in options))
@@ -111,8 +111,8 @@ def test_a_failing_disk_fails_its_request_only_and_says_how_much_is_stored(
     worker: LearnerThread, calls: RecordedCalls
 ) -> None:
     calls.failing_call = 2
-    long = [LabelledImage(make_pixels(n), "long") for n in range(80)]
-    short = [LabelledImage(make_pixels(n), "short") for n in range(5)]
+    long = [LabelledInput(make_pixels(n), "long") for n in range(80)]
+    short = [LabelledInput(make_pixels(n), "short") for n in range(5)]
     failed, learned = run_together(worker, worker.learn(long), worker.learn(short))
     assert isinstance(failed, Problem) and (failed.status, failed.extra) == (503, {"safe": 32})
     assert failed.detail == "the disk of a.siesta is full"
@@ -122,7 +122,7 @@ def test_a_failing_disk_fails_its_request_only_and_says_how_much_is_stored(
 
 def test_a_cancelled_request_is_not_executed(worker: LearnerThread) -> None:
     async def give_up() -> None:
-        await asyncio.wait_for(worker.learn([LabelledImage(make_pixels(1), "late")]), 0.01)
+        await asyncio.wait_for(worker.learn([LabelledInput(make_pixels(1), "late")]), 0.01)
 
     (outcome,) = run_together(worker, give_up())
     assert isinstance(outcome, TimeoutError)
@@ -142,7 +142,7 @@ def test_the_revision_increases_with_changes_only(worker: LearnerThread) -> None
     before = worker.revision
     run_async(worker.query(stored_samples))
     assert worker.revision == before
-    run_async(worker.learn([LabelledImage(make_pixels(1), "a")]))
+    run_async(worker.learn([LabelledInput(make_pixels(1), "a")]))
     learned = worker.revision
     assert learned > before
     run_async(worker.modify(lambda learner: learner.rename("a", "b")))
@@ -154,12 +154,12 @@ def test_queued_requests_are_finished_before_the_thread_ends(learner_path: Path)
     worker.open()
 
     async def learn_and_close() -> int:
-        images = [[LabelledImage(make_pixels(n), "a", b"thumbnail")] for n in range(5)]
+        images = [[LabelledInput(make_pixels(n), "a", b"thumbnail")] for n in range(5)]
         tasks = [asyncio.create_task(worker.learn(each)) for each in images]
         await asyncio.sleep(0)
         await asyncio.to_thread(worker.close)
         with pytest.raises(Problem, match="closing"):
-            await worker.learn([LabelledImage(make_pixels(9), "a")])
+            await worker.learn([LabelledInput(make_pixels(9), "a")])
         return sum(len(result.ids) for result in await asyncio.gather(*tasks))
 
     assert run_async(learn_and_close()) == 5

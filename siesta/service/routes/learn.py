@@ -9,15 +9,16 @@ from fastapi import APIRouter, File, Form, Query, UploadFile
 
 from siesta.errors import BadInput
 from siesta.learner import Siesta
-from siesta.service.deps import COMMON_PROBLEMS, Context, problems
+from siesta.pipeline import Inputs
+from siesta.service.deps import COMMON_PROBLEMS, Context, ServiceContext, problems
 from siesta.service.endpoints import ASK, TEACH
 from siesta.service.multipart import ImageRoute
 from siesta.service.problems import Problem
 from siesta.service.schemas import LabelScore, LearnResponse, PredictionResponse, PredictResponse, RejectResponse
-from siesta.service.worker import LabelledImage, PredictOptions
+from siesta.service.worker import LabelledInput, PredictOptions
 from siesta.store import clean_label
 
-__all__ = ["router"]
+__all__ = ["labels_for", "predict_inputs", "router"]
 
 router = APIRouter(prefix="/v1", responses=COMMON_PROBLEMS, route_class=ImageRoute)
 
@@ -29,25 +30,25 @@ Images = Annotated[
 Labels = Annotated[list[str], Form(min_length=1, description="One label for all images, or one for each.")]
 
 
-@router.post("/learn", tags=["teach"], dependencies=[TEACH], responses=problems(413, 422))
+@router.post("/learn", tags=["teach"], dependencies=[TEACH], responses=problems(409, 413, 422))
 async def learn(context: Context, image: Images, label: Labels) -> LearnResponse:
     """Learn labelled images; the response is sent when their samples are durable."""
-    labels = _one_for_each(label, len(image))
+    labels = labels_for(label, len(image), "image")
     images = await context.uploads.decode(image)
     thumbnails: Sequence[bytes | None] = [None] * len(images)
     if context.options.thumbnails:
         thumbnails = await context.uploads.make_thumbnails(images)
     result = await context.worker.learn(
-        [LabelledImage(*parts) for parts in zip(images, labels, thumbnails, strict=True)]
+        [LabelledInput(*parts) for parts in zip(images, labels, thumbnails, strict=True)]
     )
     return LearnResponse.model_validate(result)
 
 
-def _one_for_each(labels: Sequence[str], count: int) -> list[str]:
-    """Return as many labels as there are images."""
+def labels_for(labels: Sequence[str], count: int, noun: str = "vector") -> list[str]:
+    """Return as many labels as there are images or vectors."""
     clean = [clean_label(label) for label in labels]
     if len(clean) not in (1, count):
-        raise BadInput(f"give one label for all images, or one for each: {count} images, {len(clean)} labels")
+        raise BadInput(f"give one label for all {noun}s, or one for each: {count} {noun}s, {len(clean)} labels")
     return clean * count if len(clean) == 1 else clean
 
 
@@ -55,7 +56,7 @@ def _one_for_each(labels: Sequence[str], count: int) -> list[str]:
 async def reject(context: Context, image: Images, label: Labels) -> RejectResponse:
     """Say that labels are wrong: for each image one, or for one image any number."""
     images = await context.uploads.decode(image)
-    labels = [clean_label(each) for each in label] if len(images) == 1 else _one_for_each(label, len(images))
+    labels = [clean_label(each) for each in label] if len(images) == 1 else labels_for(label, len(images), "image")
     pairs = list(zip(images * len(labels) if len(images) == 1 else images, labels, strict=True))
 
     def reject_all(learner: Siesta) -> RejectResponse:
@@ -84,8 +85,14 @@ async def predict(
     """Predict the labels of images; possible during a sleep, too."""
     if threshold is not None and error_rate is not None:
         raise BadInput("give a threshold or an error rate, not both")
-    images = await context.uploads.decode(image)
-    result = await context.worker.predict(images, PredictOptions(top, threshold, error_rate))
+    return await predict_inputs(
+        context, await context.uploads.decode(image), PredictOptions(top, threshold, error_rate)
+    )
+
+
+async def predict_inputs(context: ServiceContext, inputs: Inputs, options: PredictOptions) -> PredictResponse:
+    """Return the predictions of images or vectors that were read."""
+    result = await context.worker.predict(inputs, options)
     predictions = [
         PredictionResponse(
             label=prediction.label,

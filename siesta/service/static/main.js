@@ -3,6 +3,7 @@
 import { NO_CONNECTION } from "./api.js";
 import { setUpAsk, askAboutFile } from "./ask.js";
 import { $, clearMessage } from "./dom.js";
+import { setUpInputKind } from "./input_kind.js";
 import { setUpTokenForm } from "./token_form.js";
 import { connect, followVisibility } from "./events.js";
 import { setUpMemory } from "./memory.js";
@@ -52,6 +53,7 @@ function markVisibleSection() {
 }
 
 setUpTheme();
+setUpInputKind();
 setUpClassList();
 setUpThreshold();
 setUpAsk();
