@@ -59,12 +59,10 @@ def new(
 
     Example: siesta new birds.siesta --memory 64MB
     """
-    from siesta.errors import BadInput
-    from siesta.learner import IN_MEMORY, Siesta
+    from siesta.learner import Siesta
     from siesta.vectors import read_vectors
 
-    if str(path) == IN_MEMORY:
-        raise BadInput(f"{IN_MEMORY} would be lost when the command ends: give a folder instead")
+    _check_lasting(path)
     with Siesta.create(
         path,
         memory=memory,
@@ -88,6 +86,15 @@ def new(
         print_json(learner_info.as_dict())
     else:
         _print_created(path, learner_info)
+
+
+def _check_lasting(path: Path) -> None:
+    """Raise `BadInput` for a learner in RAM."""
+    from siesta.errors import BadInput
+    from siesta.learner import IN_MEMORY
+
+    if str(path) == IN_MEMORY:
+        raise BadInput(f"{IN_MEMORY} would be lost when the command ends: give a folder instead")
 
 
 def _print_created(path: Path, learner_info: LearnerInfo) -> None:
@@ -132,22 +139,23 @@ def learn(
                 bar.advance(task)
         except (KeyboardInterrupt, SiestaError) as error:
             bar.stop()
-            err_console.print(
-                f"Stopped: at least {counts['learned']:,} {noun}s are learned and stored. "
-                "Run the command again to continue."
-            )
+            learned = f"at least {counts['learned']:,} {noun}s are learned and stored"
+            err_console.print(f"Stopped: {learned}. Run the command again to continue.")
             if isinstance(error, SiestaError):
                 raise
             raise typer.Exit(INTERRUPTED) from None
     _print_skipped(skipped)
     if as_json:
-        totals = {name: counts[name] for name in ("learned", "known", "unreadable", "ignored")}
         reasons = [outcome.reason for outcome in skipped if outcome.status == "unreadable"]
-        print_json({**totals, "skipped": reasons, "samples": samples})
+        print_json({**_totals(counts), "skipped": reasons, "samples": samples})
     else:
         _print_counts(counts, noun)
     if counts["unreadable"]:
         raise typer.Exit(PARTLY_DONE)
+
+
+def _totals(counts: Counter[str]) -> dict[str, int]:
+    return {name: counts[name] for name in ("learned", "known", "unreadable", "ignored")}
 
 
 def _print_skipped(skipped: list[LearnedFile]) -> None:
