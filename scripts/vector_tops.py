@@ -63,7 +63,7 @@ def main() -> None:
         for seed in range(arguments.seeds):
             parts = splits(vectors, labels.astype(str), seed)
             for trial in trials(parts, seed):
-                row = {"bench": "vector_tops", "dataset": name, **trial, **provenance()}
+                row = {"bench": "vector_tops", **trial, "config": {"dataset": name, **trial["config"]}, **provenance()}
                 with arguments.out.open("a", encoding="utf-8") as file_of_rows:
                     file_of_rows.write(json.dumps(row) + "\n")
                 Console().print(name, trial)
@@ -95,9 +95,9 @@ def trial(parts: list[Split], layers: int, lr: float, head: str, seed: int) -> d
         awake = {"awake_val": val.accuracy(learner), "awake_test": test.accuracy(learner)}
         report = learner.sleep(updates=_PASSES * len(train.labels), lr=lr)
         slept = {"slept_val": val.accuracy(learner), "slept_test": test.accuracy(learner)}
-    facts = {"features": features, "classes": report.classes, "learned": len(train.labels), "tested": len(test.labels)}
-    config = {"layers": layers, "lr": lr, "head": head, "seed": seed, "updates": report.updates, "used": report.used}
-    return {**config, **awake, **slept, **facts, "seconds": round(report.seconds, 1)}
+    config = {"features": features, "layers": layers, "lr": lr, "head": head, "seed": seed, "updates": report.updates}
+    facts = {"classes": report.classes, "learned": len(train.labels), "tested": len(test.labels)}
+    return {**awake, **slept, "used": report.used, **facts, "seconds": round(report.seconds, 1), "config": config}
 
 
 if __name__ == "__main__":
