@@ -18,6 +18,7 @@ def test_a_learner_is_exported(tmp_path: Path) -> None:
         "classes": 3,
         "generation": 0,
         "bytes": file.stat().st_size,
+        "rejections": 0,
     }
     said = run("export", path, "--to", file)
     assert said.returncode == 0 and "3 classes, generation 0" in said.stdout
