@@ -103,6 +103,9 @@ class Purpose(IntEnum):
     INITIAL_WEIGHTS = 1108
     """The first weights of a top over vectors; the seed is the number of the block."""
 
+    RANDOM_FEATURES = 1260
+    """Phases and projections of random Fourier features. Index: 0, or one plus the checksum of a column's name."""
+
     TOUR_SPLIT = 1000
     """The demo's classes and training digits."""
     TOUR_STEP = 1100

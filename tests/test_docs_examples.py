@@ -12,7 +12,7 @@ from siesta import Siesta
 from tests.learner.colours import labelled_pictures, picture
 
 ROOT = Path(__file__).parent.parent
-PAGES = ["reject"]
+PAGES = ["reject", "river", "scikit-learn"]
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -23,5 +23,6 @@ def test_the_examples_of_a_page_run(page: str, tmp_path: Path, monkeypatch: pyte
     Image.fromarray(picture("grey")).save("cat.jpg")
     with Siesta.create("birds.siesta", memory="1MB", image_size=32) as birds:
         birds.learn_many(*labelled_pictures(3))
-    for block in blocks:
-        exec(compile(block, f"{page}.md", "exec"), {})
+    names: dict[str, object] = {}
+    for block in blocks:  # a later one goes on where the one before ended
+        exec(compile(block, f"{page}.md", "exec"), names)

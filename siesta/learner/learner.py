@@ -129,6 +129,10 @@ class Siesta:
         """Close the files and release the lock."""
         self._store.close()
 
+    def dump(self) -> Path | dict[str, Any]:
+        """Return the folder of a learner; of one in memory everything it is, for `Store.restore`."""
+        return self._store.dump() if self._store.path is None else self._store.path
+
     def __enter__(self) -> Self:
         return self
 

@@ -38,6 +38,10 @@ class ConstantTensors:
             return dict(self._in_memory[name])
         return StoredTensors(self._session.path, name, self.hashes()[name])
 
+    def in_memory(self) -> dict[str, Tensors]:
+        """Return the tensors of a store without files, by name."""
+        return {name: dict(tensors) for name, tensors in self._in_memory.items()}
+
     def files(self) -> dict[str, Path]:
         """Return the constant files of the store, by name; none of a store in memory."""
         path = self._session.path

@@ -82,6 +82,14 @@ class Generations:
         self._in_memory: dict[int, Mapping[str, Tensors]] = {} if first is None else {0: first}
         self._next_in_memory: dict[int, Mapping[str, Tensors]] = {}
 
+    def in_memory(self) -> dict[int, dict[str, Tensors]]:
+        """Return the tensors of a store without files, by number and name of their file."""
+        return {number: dict(tensors) for number, tensors in self._in_memory.items()}
+
+    def use_in_memory(self, tensors: Mapping[int, Mapping[str, Tensors]]) -> None:
+        """Use what `in_memory` returned."""
+        self._in_memory = dict(tensors)
+
     def active(self) -> int:
         """Return the number of the active generation."""
         return self._number("SELECT generation FROM in_use")

@@ -193,6 +193,23 @@ class Store:
             raise
         return store
 
+    def dump(self) -> dict[str, Any]:
+        """Return everything that a store in memory holds, for `restore`."""
+        return {
+            "database": self.session.connection.serialize(),
+            "constants": self.constants.in_memory(),
+            "generations": self.generations.in_memory(),
+        }
+
+    @classmethod
+    def restore(cls, dumped: Mapping[str, Any]) -> Store:
+        """Return a store in memory that equals the one that `dump` was called on."""
+        connection = schema.connect(None, False, "OFF")
+        connection.deserialize(dumped["database"])
+        store = cls(Session(None, connection, "teach"), dumped["constants"])
+        store.generations.use_in_memory(dumped["generations"])
+        return store
+
     def close(self) -> None:
         """Close the store; another process may teach it afterwards."""
         self.session.close()
