@@ -54,7 +54,8 @@ def test_purposes_are_unique() -> None:
 
 def test_only_the_stream_of_held_out_samples_has_changed_since_0_1() -> None:
     new = {Purpose.METHOD_SELECTION, Purpose.METHOD_GROWTH, Purpose.METHOD_STAGE, Purpose.METHOD_EXEMPLARS}
-    assert set(Purpose) - set(KEYS) == {Purpose.HELD_OUT_SAMPLES, Purpose.INITIAL_WEIGHTS} | new
+    new |= {Purpose.INITIAL_WEIGHTS, Purpose.RANDOM_FEATURES}
+    assert set(Purpose) - set(KEYS) == {Purpose.HELD_OUT_SAMPLES} | new
     drawn = generator(5, Purpose.HELD_OUT_SAMPLES).random(4).tolist()
     for purpose in (Purpose.REHEARSAL, Purpose.AUGMENTATION):
         assert drawn != generator(5, purpose).random(4).tolist(), "the streams of one sleep differ"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from siesta.store import schema
 from siesta.store.settings import read_settings, write_settings
+from siesta.store.tables import REJECTED_TABLE, STATISTICS_TABLES
 
 __all__ = ["migrate"]
 
@@ -41,8 +42,8 @@ _FROM_2 = """
 CREATE TABLE thumbnails (id INTEGER PRIMARY KEY, class_id INTEGER NOT NULL, picture BLOB NOT NULL);
 CREATE INDEX thumbnails_by_class ON thumbnails (class_id, id);
 """
-_FROM_3 = "ALTER TABLE samples ADD COLUMN counted INTEGER NOT NULL DEFAULT 0;" + schema.STATISTICS_TABLES
-_MIGRATIONS = {1: _FROM_1, 2: _FROM_2, 3: _FROM_3, 4: schema.REJECTED_TABLE}
+_FROM_3 = "ALTER TABLE samples ADD COLUMN counted INTEGER NOT NULL DEFAULT 0;" + STATISTICS_TABLES
+_MIGRATIONS = {1: _FROM_1, 2: _FROM_2, 3: _FROM_3, 4: REJECTED_TABLE}
 
 
 def migrate(connection: sqlite3.Connection, path: Path) -> None:

@@ -15,13 +15,12 @@ from urllib.parse import quote
 from siesta.errors import BadInput, Damaged, DiskRefused
 from siesta.files import is_full, refuse_links
 from siesta.store import header
+from siesta.store.tables import TABLES
 
 __all__ = [
     "DATABASE",
     "FORMAT",
     "FORMAT_SETTING",
-    "REJECTED_TABLE",
-    "STATISTICS_TABLES",
     "Transaction",
     "UnsyncedCommit",
     "connect",
@@ -44,90 +43,8 @@ FORMAT_SETTING = "format"
 
 _REMEDY = "`siesta check` names the damage, `siesta repair` keeps what can be read of it"
 
-_TABLES = """
--- what does not change: the learner's settings as JSON
-CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-
--- `taught` counts every sample ever learned, `stored` those still in memory, `held` those of them that no sleep sees
-CREATE TABLE classes (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    label TEXT NOT NULL UNIQUE,
-    taught INTEGER NOT NULL,
-    stored INTEGER NOT NULL,
-    held INTEGER NOT NULL DEFAULT 0
-);
-CREATE INDEX classes_by_stored ON classes (stored DESC, id);
-
--- sum of the z taught since the last sleep, float64
-CREATE TABLE recent (
-    class_id INTEGER PRIMARY KEY,
-    count INTEGER NOT NULL,
-    checksum INTEGER NOT NULL,
-    total BLOB NOT NULL
-);
-
--- slot: 0 .. stored - 1 inside the class, without gaps, so that a random one is found without a scan
--- held: 1 if it is held out and measured, 2 beside such a sample: no sleep sees either
--- counted: it is in the statistics of the head
-CREATE TABLE samples (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    class_id INTEGER NOT NULL,
-    slot INTEGER NOT NULL,
-    rehearsed INTEGER NOT NULL,
-    held INTEGER NOT NULL DEFAULT 0,
-    counted INTEGER NOT NULL DEFAULT 0
-);
-CREATE UNIQUE INDEX samples_by_class ON samples (class_id, slot);
-CREATE TABLE codes (id INTEGER PRIMARY KEY, checksum INTEGER NOT NULL, codes BLOB NOT NULL);
-
--- keys of what was taught under a key, kept after eviction so that it is not taught again
-CREATE TABLE keys (key INTEGER PRIMARY KEY, sample_id INTEGER NOT NULL);
-
--- hashes and report are JSON; without hashes the files are gone; since: the newest sample that is in its head
-CREATE TABLE generations (
-    number INTEGER PRIMARY KEY,
-    made TEXT NOT NULL,
-    hashes TEXT NOT NULL,
-    since INTEGER NOT NULL,
-    report TEXT
-);
-CREATE TABLE in_use (id INTEGER PRIMARY KEY CHECK (id = 0), generation INTEGER NOT NULL);
-
--- what was changed after it was taught, as JSON
-CREATE TABLE audit (id INTEGER PRIMARY KEY AUTOINCREMENT, made TEXT NOT NULL, what TEXT NOT NULL);
-
--- how well the codec suits what is taught: a running mean of its relative error, and of how many samples
-CREATE TABLE drift (id INTEGER PRIMARY KEY CHECK (id = 0), count INTEGER NOT NULL, error REAL NOT NULL);
-
--- small pictures of the newest samples of each class
-CREATE TABLE thumbnails (id INTEGER PRIMARY KEY, class_id INTEGER NOT NULL, picture BLOB NOT NULL);
-CREATE INDEX thumbnails_by_class ON thumbnails (class_id, id);
-"""
-
 _CHECK = "CHECK (id = 0)"  # of tables with one row
 
-STATISTICS_TABLES = """
--- statistics of the head: sums of u and of u u^T (upper triangle, of all classes) over the samples counted until a
--- moment, in float64, where u is the power-normalised z, and z, in float32, of the samples counted since
-CREATE TABLE gram (
-    id INTEGER PRIMARY KEY CHECK (id = 0), number INTEGER NOT NULL, checksum INTEGER NOT NULL, total BLOB NOT NULL
-);
-CREATE TABLE class_sums (
-    class_id INTEGER PRIMARY KEY, count INTEGER NOT NULL, checksum INTEGER NOT NULL, total BLOB NOT NULL
-);
-CREATE TABLE counted_since (
-    sample_id INTEGER PRIMARY KEY, class_id INTEGER NOT NULL, checksum INTEGER NOT NULL, feature BLOB NOT NULL
-);
-"""
-_TABLES += STATISTICS_TABLES
-
-REJECTED_TABLE = """
--- codes of images for which a class was rejected, with ids that are given by the counter of the samples
-CREATE TABLE rejected (
-    id INTEGER PRIMARY KEY, class_id INTEGER NOT NULL, checksum INTEGER NOT NULL, codes BLOB NOT NULL
-);
-"""
-_TABLES += REJECTED_TABLE
 _NEWEST_TABLE = "rejected"
 
 
@@ -180,7 +97,7 @@ def _configured(connection: sqlite3.Connection, synchronous: str) -> sqlite3.Con
 def create_tables(connection: sqlite3.Connection) -> None:
     """Create the tables in an empty database."""
     connection.execute("PRAGMA journal_mode = WAL")
-    connection.executescript(_TABLES)
+    connection.executescript(TABLES)
     connection.execute(f"PRAGMA application_id = {header.APPLICATION}")
     connection.execute(f"PRAGMA user_version = {FORMAT}")
 
@@ -238,7 +155,7 @@ def has_current_columns(connection: sqlite3.Connection, type_pattern: str = "%")
 @functools.cache
 def _current_columns(type_pattern: str) -> list[tuple[str, ...]]:
     with contextlib.closing(sqlite3.connect(":memory:")) as fresh:
-        fresh.executescript(_TABLES)
+        fresh.executescript(TABLES)
         return _columns(fresh, type_pattern)
 
 
@@ -247,7 +164,7 @@ def _layouts() -> list[dict[str, int]]:
     """Return the root pages of tables and indices, by name, as `create_tables` makes them and as VACUUM does."""
     layouts = []
     with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as fresh:
-        for script in (_TABLES, "VACUUM"):
+        for script in (TABLES, "VACUUM"):
             fresh.executescript(script)
             layouts.append(dict(fresh.execute("SELECT name, rootpage FROM sqlite_master").fetchall()))
     return layouts
@@ -273,7 +190,7 @@ def restored_page(page: bytes) -> bytes:
     """
     with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as fresh:
         fresh.execute(f"PRAGMA page_size = {header.PAGE_BYTES}")
-        fresh.executescript(_TABLES)
+        fresh.executescript(TABLES)
         objects = fresh.execute("SELECT type, name, tbl_name FROM sqlite_master").fetchall()
         found = header.root_pages(page, objects)  # never that of the index of UNIQUE, which has no text
         roots = _likely_layout(found, 2) or found
