@@ -22,6 +22,7 @@ CROSS_CUTTING = {  # suites about more than one module
     "faults/test_fuzz.py",
     "faults/test_journal.py",
     "faults/test_soak.py",
+    "learner/test_export_web.py",
     "learner/test_salvage.py",
     "learner/test_statistics.py",
     "learner/test_vector_learner.py",
