@@ -131,7 +131,7 @@ def correct(
 
 def reject(
     path: PathArgument,
-    image: Annotated[Path, typer.Argument(help="The image.")],
+    image: Annotated[Path, typer.Argument(help="The image, or a .npy or .npz file of vectors.")],
     label: Annotated[str, typer.Argument(help="The label that is wrong for it.")],
     as_json: JsonOption = False,
 ) -> None:
@@ -142,7 +142,10 @@ def reject(
     Example: siesta reject birds.siesta cat.jpg robin
     """
     from siesta.learner import Siesta
+    from siesta.learner.vector_files import unlabelled_inputs
 
     with Siesta.open(path) as learner:
-        rejection = learner.reject(image, label)
-    print_result(f"Rejected '{label}' for {image}; the id is {rejection}.", as_json, id=rejection, label=label)
+        given = [learner.read(each) for _, each in unlabelled_inputs(learner, [image])]
+        ids = [learner.reject(each, label) for each in given]
+    numbers = ", ".join(map(str, ids))
+    print_result(f"Rejected '{label}' for {image}; to forget: {numbers}.", as_json, ids=ids, label=label)

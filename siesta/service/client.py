@@ -144,6 +144,11 @@ class Client:
         request = {"vectors": _number_lists(vectors), "labels": _check_labels(labels)}
         return LearnResponse.model_validate_json(self._send("POST", "/v1/vectors/learn", json=request)).ids
 
+    def reject_vectors(self, vectors: Vectors, labels: str | Sequence[str]) -> list[int]:
+        """Say that labels are wrong for vectors, as `reject` does for an image."""
+        request = {"vectors": _number_lists(vectors), "labels": _check_labels(labels)}
+        return RejectResponse.model_validate_json(self._send("POST", "/v1/vectors/reject", json=request)).ids
+
     def predict_vectors(
         self, vectors: Vectors, top: int = 5, *, threshold: float | None = None, error_rate: float | None = None
     ) -> list[PredictionResponse]:

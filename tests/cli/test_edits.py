@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from siesta import Siesta
 from tests.cli.running import assert_refused, result_of, run
 
 
@@ -62,10 +64,17 @@ def test_refit_fits_the_codec_to_a_folder(birds: Path, tmp_path: Path, make_pict
     assert stored(birds) == {"robin": 2, "wren": 2}
 
 
+def test_reject_takes_every_row_of_a_file_of_vectors(tmp_path: Path) -> None:
+    with Siesta.create(tmp_path / "v", features=3, memory="1MB") as learner:
+        learner.learn_many([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], ["x", "y"])
+    np.save(tmp_path / "rows.npy", np.eye(3, dtype=np.float32)[1:])
+    assert result_of("reject", tmp_path / "v", tmp_path / "rows.npy", "x") == {"ids": [3, 4], "label": "x"}
+
+
 def test_reject_prints_an_id_that_forget_takes_back(birds: Path, tmp_path: Path) -> None:
     image = next((tmp_path / "photos" / "robin").iterdir())
-    assert result_of("reject", birds, image, "robin") == {"id": 5, "label": "robin"}
-    assert run("reject", birds, image, "robin").stdout == f"Rejected 'robin' for {image}; the id is 5.\n"
+    assert result_of("reject", birds, image, "robin") == {"ids": [5], "label": "robin"}
+    assert run("reject", birds, image, "robin").stdout == f"Rejected 'robin' for {image}; to forget: 5.\n"
     assert result_of("info", birds)["rejections"] == {"5": "robin"}
     assert result_of("forget", birds, "--sample", "5")["sample"] == 5
     assert result_of("info", birds)["rejections"] == {}

@@ -84,7 +84,7 @@ def test_the_schema_has_the_scopes_of_every_endpoint(send: Send) -> None:
 def test_endpoints_that_take_images_occupy_the_queue_and_only_events_have_no_end() -> None:
     images = {"/v1/learn", "/v1/predict", "/v1/reject"}
     taking = {route.path for route in ROUTES if needs_of(route).images}
-    assert taking == images | {"/v1/vectors/learn", "/v1/vectors/predict"}
+    assert taking == images | {"/v1/vectors/learn", "/v1/vectors/predict", "/v1/vectors/reject"}
     assert {route.path for route in ROUTES if needs_of(route).endless} == {"/v1/events"}
     app = FastAPI()
     for router in ROUTERS:

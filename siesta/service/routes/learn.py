@@ -18,7 +18,7 @@ from siesta.service.schemas import LabelScore, LearnResponse, PredictionResponse
 from siesta.service.worker import LabelledInput, PredictOptions
 from siesta.store import clean_label
 
-__all__ = ["labels_for", "predict_inputs", "router"]
+__all__ = ["labels_for", "predict_inputs", "reject_inputs", "router"]
 
 router = APIRouter(prefix="/v1", responses=COMMON_PROBLEMS, route_class=ImageRoute)
 
@@ -52,19 +52,25 @@ def labels_for(labels: Sequence[str], count: int, noun: str = "vector") -> list[
     return clean * count if len(clean) == 1 else clean
 
 
-@router.post("/reject", tags=["teach"], dependencies=[TEACH], responses=problems(404, 413, 422))
+@router.post("/reject", tags=["teach"], dependencies=[TEACH], responses=problems(404, 409, 413, 422))
 async def reject(context: Context, image: Images, label: Labels) -> RejectResponse:
     """Say that labels are wrong: for each image one, or for one image any number."""
-    images = await context.uploads.decode(image)
-    labels = [clean_label(each) for each in label] if len(images) == 1 else labels_for(label, len(images), "image")
-    pairs = list(zip(images * len(labels) if len(images) == 1 else images, labels, strict=True))
+    return await reject_inputs(context, await context.uploads.decode(image), label, "image")
+
+
+async def reject_inputs(
+    context: ServiceContext, inputs: Inputs, labels: Sequence[str], noun: str = "vector"
+) -> RejectResponse:
+    """Reject labels for images or vectors that were read."""
+    given = list(inputs) * (len(labels) if len(inputs) == 1 else 1)
+    pairs = list(zip(given, labels_for(labels, len(given), noun), strict=True))
 
     def reject_all(learner: Siesta) -> RejectResponse:
         known = {record.label for record in learner.classes()}
-        for name in labels:
+        for _, name in pairs:
             if name not in known:
                 raise Problem(404, f"there is no class '{name}': it never existed, or was merged or forgotten")
-        return RejectResponse(ids=[learner.reject(pixels, name) for pixels, name in pairs])
+        return RejectResponse(ids=[learner.reject(each, name) for each, name in pairs])
 
     return await context.worker.modify(reject_all)
 

@@ -15,8 +15,14 @@ from siesta.service.deps import COMMON_PROBLEMS, Context, ServiceContext, proble
 from siesta.service.endpoints import ASK, TEACH
 from siesta.service.multipart import QueuedRoute
 from siesta.service.problems import Problem
-from siesta.service.routes.learn import labels_for, predict_inputs
-from siesta.service.schemas import LearnResponse, LearnVectorsRequest, PredictResponse, PredictVectorsRequest
+from siesta.service.routes.learn import labels_for, predict_inputs, reject_inputs
+from siesta.service.schemas import (
+    LearnResponse,
+    LearnVectorsRequest,
+    PredictResponse,
+    PredictVectorsRequest,
+    RejectResponse,
+)
 from siesta.service.worker import LabelledInput, PredictOptions
 
 __all__ = ["router"]
@@ -31,6 +37,12 @@ async def learn(context: Context, body: LearnVectorsRequest) -> LearnResponse:
     vectors = await _read(context, body.vectors)
     result = await context.worker.learn([LabelledInput(*parts) for parts in zip(vectors, labels, strict=True)])
     return LearnResponse.model_validate(result)
+
+
+@router.post("/reject", tags=["teach"], dependencies=[TEACH], responses=problems(404, 409, 413, 422))
+async def reject(context: Context, body: LearnVectorsRequest) -> RejectResponse:
+    """Say that labels are wrong: for each vector one, or for one vector any number."""
+    return await reject_inputs(context, await _read(context, body.vectors), body.labels)
 
 
 @router.post("/predict", tags=["ask"], dependencies=[ASK], responses=problems(409, 413, 422))

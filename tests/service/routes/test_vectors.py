@@ -42,6 +42,15 @@ class TestVectorLearner:
         backbone = send("GET", "/v1/info").json()["backbone"]
         assert (backbone["features"], backbone["image_size"]) == (3, None)
 
+    def test_a_rejected_label_falls_to_zero(self, send: Send) -> None:
+        send("POST", "/v1/vectors/learn", json={"vectors": ROWS, "labels": ["a", "b", "c"]})
+        rejected = send("POST", "/v1/vectors/reject", json={"vectors": ROWS[:1], "labels": ["a", "b"]})
+        assert (rejected.status_code, rejected.json()) == (200, {"ids": [4, 5]})
+        answer = send("POST", "/v1/vectors/predict", json={"vectors": ROWS[:1]}).json()["predictions"][0]
+        assert {each["label"]: each["score"] for each in answer["top"]}["a"] == 0.0
+        refused = send("POST", "/v1/vectors/reject", json={"vectors": ROWS, "labels": ["a", "b"]})
+        assert (refused.status_code, "3 vectors, 2 labels" in refused.json()["detail"]) == (422, True)
+
     @pytest.mark.parametrize(
         ("body", "words"),
         [
