@@ -29,7 +29,7 @@ from scripts.experiment_tables import (
 from scripts.fault_tables import audit, faults, hostile_clients, soak
 from scripts.measurement_tables import ROOT, bench, birds, demo, headlines, networks, rows_of, sleep_rounds, unknown
 from scripts.ssl_tables import chain, pretraining
-from scripts.study_tables import between_sleeps, heads, reject, sleep_variants
+from scripts.study_tables import between_sleeps, heads, reject, sleep_variants, vector_tops
 from siesta.cli.tour import TourStep, save_learning_curve
 from siesta.errors import SiestaError
 
@@ -46,6 +46,7 @@ _WIDTH = 120
 
 SECTIONS: dict[str, dict[str, Callable[[], str]]] = {
     "README.md": {"demo": demo, "birds": birds, "headline": headline, "headlines": headlines},
+    "docs/features.md": {"vector_tops": vector_tops},
     "docs/networks.md": {"networks": networks},
     "docs/performance.md": {"bench": bench},
     "docs/pretraining.md": {

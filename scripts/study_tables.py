@@ -1,4 +1,4 @@
-"""Markdown tables of the studies of heads and of variants of sleep, on held-out training images."""
+"""Markdown tables of the studies of heads, of variants of sleep and of tops over vectors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import groupby
 
 from scripts.measurement_tables import ROOT, Row, rows_of, table
 
-__all__ = ["between_sleeps", "heads", "reject", "sleep_variants"]
+__all__ = ["between_sleeps", "heads", "reject", "sleep_variants", "vector_tops"]
 
 _CONFIG = ("dataset", "image_size", "steps", "updates", "seed")
 _COLUMNS = 4  # of steps; of more, the first and the last are shown
@@ -95,6 +95,29 @@ def reject() -> str:
     note = f"{config['classes']} classes of {config['dataset']}, 15 images each"
     note += f", slept: {updates:,} updates" if updates else ""
     return f"{table(header, body)}\n\n{note}; `python -m scripts.reject_trials`, {dates}."
+
+
+def vector_tops() -> str:
+    """Return a table of accuracies before and after a sleep, for each data set, head, number of blocks and rate."""
+    rows = _rows("studies/vector_tops", "vector_tops --vectors chatterbot=FILE.npz")
+    body = []
+    for key, trials in _by_settings(rows).items():
+        pairs = (("awake_val", "slept_val"), ("awake_test", "slept_test"))
+        means = [[sum(trial[name] for trial in trials) / len(trials) for name in pair] for pair in pairs]
+        body.append([*map(str, key), *(f"{awake:.1f} -> {slept:.1f}" for awake, slept in means)])
+    header = ["data", "head", "blocks", "rate", "val, awake -> slept, top-1 %", "test"]
+    trials = len(next(iter(_by_settings(rows).values())))
+    dates = " and ".join(sorted({row["date"][:10] for row in rows}))
+    sizes = {row["config"]["dataset"]: f"{row['learned']:,} learned and {row['tested']:,} tested" for row in rows}
+    facts = "; ".join(f"{name}: {size}" for name, size in sizes.items())
+    return f"{table(header, body)}\n\nMeans of {trials} seeds. {facts}. `python -m scripts.vector_tops`, {dates}."
+
+
+def _by_settings(rows: list[Row]) -> dict[tuple[object, ...], list[Row]]:
+    found: dict[tuple[object, ...], list[Row]] = {}
+    for row in rows:
+        found.setdefault(tuple(row["config"][name] for name in ("dataset", "head", "layers", "lr")), []).append(row)
+    return dict(sorted(found.items(), key=lambda item: tuple(map(str, item[0]))))
 
 
 def _rows(name: str, command: str) -> list[Row]:

@@ -49,6 +49,7 @@ CROSS_CUTTING = {  # suites about more than one module
     "store/test_store_model.py",
     "test_concurrency.py",
     "test_docs.py",
+    "test_examples.py",
     "test_docs_examples.py",
     "test_layout.py",
     "test_learner_of_0_1.py",

@@ -114,3 +114,15 @@ def test_what_rejections_change_is_shown_before_and_after(studies: Path) -> None
         in text.splitlines()
     )
     assert "60 classes of cub200, 15 images each, slept: 96 updates" in text
+
+
+def test_tops_over_vectors_have_a_line_for_each_setting_with_means_over_seeds(studies: Path) -> None:
+    rows = []
+    for seed, layers in ((0, 1), (1, 1), (0, 2), (1, 2)):
+        accuracy = {f"{when}_{part}": 50.0 + 10 * seed for when in ("awake", "slept") for part in ("val", "test")}
+        config = {"dataset": "digits", "head": "discriminant", "layers": layers, "lr": 0.2, "seed": seed}
+        rows.append({**accuracy, "learned": 1000, "tested": 300, "date": "2026-11-19T00:00", "config": config})
+    (studies / "vector_tops.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    text = study_tables.vector_tops()
+    assert "| digits | discriminant | 1 | 0.2 | 55.0 -> 55.0 | 55.0 -> 55.0 |" in text
+    assert "Means of 2 seeds. digits: 1,000 learned and 300 tested." in text
