@@ -100,17 +100,17 @@ def reject() -> str:
 def vector_tops() -> str:
     """Return a table of accuracies before and after a sleep, for each data set, head, number of blocks and rate."""
     rows = _rows("studies/vector_tops", "vector_tops --vectors chatterbot=FILE.npz")
-    body = []
-    for key, trials in _by_settings(rows).items():
+    settings, body = _by_settings(rows), []
+    for key, trials in settings.items():
         pairs = (("awake_val", "slept_val"), ("awake_test", "slept_test"))
         means = [[sum(trial[name] for trial in trials) / len(trials) for name in pair] for pair in pairs]
         body.append([*map(str, key), *(f"{awake:.1f} -> {slept:.1f}" for awake, slept in means)])
     header = ["data", "head", "blocks", "rate", "val, awake -> slept, top-1 %", "test"]
-    trials = len(next(iter(_by_settings(rows).values())))
+    seeds = len(next(iter(settings.values())))
     dates = " and ".join(sorted({row["date"][:10] for row in rows}))
     sizes = {row["config"]["dataset"]: f"{row['learned']:,} learned and {row['tested']:,} tested" for row in rows}
     facts = "; ".join(f"{name}: {size}" for name, size in sizes.items())
-    return f"{table(header, body)}\n\nMeans of {trials} seeds. {facts}. `python -m scripts.vector_tops`, {dates}."
+    return f"{table(header, body)}\n\nMeans of {seeds} seeds. {facts}. `python -m scripts.vector_tops`, {dates}."
 
 
 def _by_settings(rows: list[Row]) -> dict[tuple[object, ...], list[Row]]:
