@@ -25,6 +25,8 @@ __all__ = [
     "MemoryOption",
     "PathArgument",
     "SeedOption",
+    "SleeperOption",
+    "SleeperTokenFileOption",
     "SpaceOption",
     "TopLayersOption",
     "WeightsOption",
@@ -83,6 +85,14 @@ CodecOptions = Annotated[
     typer.Option("--codec-option", help="An option of the codec, like codebooks=32; may be given several times."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+SleeperOption = Annotated[
+    str | None,
+    typer.Option(help="Let the service at this address train, one that siesta sleeper started.", metavar="URL"),
+]
+SleeperTokenFileOption = Annotated[
+    Path | None,
+    typer.Option(help="A file with the token for it; else it is in SIESTA_SLEEPER_TOKEN.", metavar="FILE"),
+]
 
 
 def parse_part_option(text: str) -> tuple[str, Any]:

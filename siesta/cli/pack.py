@@ -50,6 +50,5 @@ def take(
     """
     from siesta.learner.take import take_sleep
 
-    number, used = take_sleep(path, file)
-    outcome = "in use" if used else "kept but not used, because held-out accuracy fell"
-    print_result(f"Generation {number} is {outcome}.", as_json, generation=number, used=used)
+    report = take_sleep(path, file)
+    print_result(report.summary(), as_json, generation=report.generation, used=report.used)

@@ -8,9 +8,12 @@ from typing import Annotated
 import typer
 
 __all__ = [
+    "AllowHostOption",
+    "CertificateOption",
     "DiscoveryOption",
     "DurabilityOption",
     "HostOption",
+    "KeyOption",
     "MqttOption",
     "MqttPasswordFileOption",
     "OriginOption",
@@ -45,3 +48,6 @@ WebhookSecretFileOption = Annotated[
     Path | None, typer.Option(help="File with the webhooks' secret; else SIESTA_WEBHOOK_SECRET in the environment.")
 ]
 PublishPredictionsOption = Annotated[bool, typer.Option(help="Send each prediction as an event, too.")]
+CertificateOption = Annotated[Path | None, typer.Option(help="TLS certificate in PEM, for https.")]
+KeyOption = Annotated[Path | None, typer.Option(help="Private key of the certificate in PEM.")]
+AllowHostOption = Annotated[list[str] | None, typer.Option(help="Further host name to accept; repeatable.")]

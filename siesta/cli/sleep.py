@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from siesta.cli.options import JsonOption, PathArgument
+from siesta.cli.options import JsonOption, PathArgument, SleeperOption, SleeperTokenFileOption
 from siesta.cli.output import INTERRUPTED, console, err_console, print_json, print_result, sleep_progress
 from siesta.policies import DEFAULT_POLICY, explain_policies
 from siesta.sleep.augment import explain_augmentations
@@ -87,6 +87,8 @@ def sleep(
     background: _Background = False,
     threads: _Threads = 1,
     nice: _Nice = 0,
+    sleeper: SleeperOption = None,
+    sleeper_token_file: SleeperTokenFileOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Consolidate until held-out samples stop gaining, or within a budget; teaching may go on meanwhile.
@@ -102,21 +104,32 @@ def sleep(
     )
     if options_json is not None:  # given by `start_sleep`
         options = SleepOptions.from_json(options_json)
-    trigger = _trigger(path, options, when, daily)
+    trigger = _trigger(path, options, when, daily, sleeper)
+    elsewhere = _Elsewhere(sleeper, sleeper_token_file)
     if background:
-        _start_in_background(path, options, threads, nice, when, daily, as_json)
+        _start_in_background(path, options, threads, nice, when, daily, elsewhere, as_json)
     else:
         _give_way(nice)
-        _sleep_here(path, options, trigger, as_json)
+        _sleep_here(path, options, trigger, elsewhere, as_json)
 
 
-def _trigger(path: Path, options: SleepOptions, when: str | None, daily: str | None) -> Idle | Window | None:
+@dataclass(frozen=True)
+class _Elsewhere:
+    """Address of a service that trains in place of this machine, None if none does, and a file with its token."""
+
+    address: str | None
+    token: Path | None
+
+
+def _trigger(
+    path: Path, options: SleepOptions, when: str | None, daily: str | None, sleeper: str | None
+) -> Idle | Window | None:
     """Return what the sleep waits for; raise BadInput where budget and trigger do not fit."""
     from siesta.errors import BadInput
     from siesta.sleep.trigger import Idle, Window
 
-    if path.is_file() and (when, daily) != (None, None):
-        raise BadInput(f"{path} is a pack, which nobody teaches and which sleeps once: leave --when and --daily out")
+    if path.is_file() and (when, daily, sleeper) != (None, None, None):
+        raise BadInput(f"{path} is a pack, which sleeps here and once: leave --when, --daily and --sleeper out")
     if daily is None:
         options.budget()  # raises for a wrong one before the wait, not after it
         return None if when is None else Idle.parse(when)
@@ -126,11 +139,27 @@ def _trigger(path: Path, options: SleepOptions, when: str | None, daily: str | N
 
 
 def _start_in_background(
-    path: Path, options: SleepOptions, threads: int, nice: int, when: str | None, daily: str | None, as_json: bool
+    path: Path,
+    options: SleepOptions,
+    threads: int,
+    nice: int,
+    when: str | None,
+    daily: str | None,
+    elsewhere: _Elsewhere,
+    as_json: bool,
 ) -> None:
     from siesta.sleep.job import start_sleep
 
-    job = start_sleep(path, options, threads=threads, nice=nice or _BACKGROUND_NICE, when=when, daily=daily)
+    job = start_sleep(
+        path,
+        options,
+        threads=threads,
+        nice=nice or _BACKGROUND_NICE,
+        when=when,
+        daily=daily,
+        sleeper=elsewhere.address,
+        sleeper_token=elsewhere.token,
+    )
     status = job.status()
     if as_json:
         print_json(status.as_dict())
@@ -147,20 +176,23 @@ def _give_way(nice: int) -> None:
             Path("/proc/self/autogroup").write_text(str(nice))
 
 
-def _sleep_here(path: Path, options: SleepOptions, trigger: Idle | Window | None, as_json: bool) -> None:
+def _sleep_here(
+    path: Path, options: SleepOptions, trigger: Idle | Window | None, elsewhere: _Elsewhere, as_json: bool
+) -> None:
     """Wait for the trigger and sleep in this process; in a daily window again and again until woken."""
     from siesta.extras import require_torch
     from siesta.sleep.reporter import reporting
     from siesta.sleep.trigger import Window
 
-    require_torch("sleep")
+    if elsewhere.address is None:
+        require_torch("sleep")
     with reporting(path) as reporter:
         while True:
             if trigger is not None and not reporter.wait(lambda: trigger.left(path), trigger.message):
                 return
             if isinstance(trigger, Window):
                 options = replace(options, until=trigger.end(datetime.now()))
-            report = _sleep_with_bar(path, options, reporter)
+            report = _sleep_with_bar(path, options, elsewhere, reporter)
             if as_json:
                 print_json(report.as_dict())
             else:
@@ -174,7 +206,7 @@ def _sleep_here(path: Path, options: SleepOptions, trigger: Idle | Window | None
         raise typer.Exit(INTERRUPTED)
 
 
-def _sleep_with_bar(path: Path, options: SleepOptions, reporter: Reporter) -> SleepReport:
+def _sleep_with_bar(path: Path, options: SleepOptions, elsewhere: _Elsewhere, reporter: Reporter) -> SleepReport:
     with sleep_progress() as bar:
         if not options.has_budget:
             err_console.print(f"{explain_rounds()}.")
@@ -188,7 +220,23 @@ def _sleep_with_bar(path: Path, options: SleepOptions, reporter: Reporter) -> Sl
             )
             bar.update(task, completed=progress.fraction, text=text)
 
+        if elsewhere.address is not None:
+            return _sleep_elsewhere(path, options, elsewhere.address, elsewhere.token, show, reporter)
         return _sleep(path, options, show, reporter)
+
+
+def _sleep_elsewhere(
+    path: Path, options: SleepOptions, address: str, token: Path | None, show: OnProgress, reporter: Reporter
+) -> SleepReport:
+    from siesta.errors import BadInput
+
+    try:
+        from siesta.service.remote_sleep import sleep_remotely
+        from siesta.service.sleeper_client import SleeperClient, sleeper_token
+    except ModuleNotFoundError as error:
+        raise BadInput(f"--sleeper needs {error.name}: pip install 'siesta-learn[serve]'") from error
+    with SleeperClient(address, sleeper_token(token)) as sleeper:
+        return sleep_remotely(path, options, sleeper, reporter, show)
 
 
 def _sleep(path: Path, options: SleepOptions, show: OnProgress, reporter: Reporter) -> SleepReport:

@@ -36,7 +36,7 @@ class SleptPack:
 
     Attributes:
         pack: Id of the pack.
-        report: The report of the sleep, as plain values.
+        report: The report of the sleep.
         top: Weights of the new top.
         head: State of the new head.
         sums: `rehearsed`, ids of samples, and `times`, how often each was; `counted`, ids of the samples in the new
@@ -44,7 +44,7 @@ class SleptPack:
     """
 
     pack: str
-    report: Mapping[str, Any]
+    report: SleepReport
     top: Arrays
     head: Arrays
     sums: Arrays
@@ -125,7 +125,8 @@ def read_slept(file: Path) -> SleptPack:
         raise BadInput(f"{file} has not slept yet: run `siesta sleep {file}` where torch is installed")
     message = f"{file} is damaged: sleep on the pack again"
     top, head, sums = (decoded(pack.read(name), message) for name in ("top", "head", "sums"))
-    pack_id, report = pack.facts.get("id"), pack.facts.get("report")
-    if not isinstance(pack_id, str) or not isinstance(report, dict) or not isinstance(report.get("used"), bool):
-        raise Damaged(message)
-    return SleptPack(pack_id, report, top, head, sums)
+    try:
+        report = SleepReport.from_dict(pack.facts["report"])
+        return SleptPack(str(pack.facts["id"]), report, top, head, sums)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise Damaged(message) from error

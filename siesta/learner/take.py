@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from siesta.learner.sleep import LOCK_PATIENCE
 from siesta.learner.state import LearnerState
 from siesta.sleep.counted_statistics import CountedStatistics, counted_anew
 from siesta.sleep.delta_sums import DeltaSums
+from siesta.sleep.report import SleepReport
 from siesta.store import Store
 
 __all__ = ["take_sleep"]
@@ -26,7 +28,7 @@ Edits = Iterable[Mapping[str, Any]]
 _PACK = "pack"  # in the report of a generation: the pack that it came from
 
 
-def take_sleep(path: str | Path, file: str | Path) -> tuple[int, bool]:
+def take_sleep(path: str | Path, file: str | Path) -> SleepReport:
     """Bring the result of a sleep back into the learner that was packed.
 
     Other processes may learn meanwhile. Either the new weights are in use together with what was taught and edited
@@ -37,7 +39,8 @@ def take_sleep(path: str | Path, file: str | Path) -> tuple[int, bool]:
         file: A pack that has slept; it is not changed.
 
     Returns:
-        The number of the new generation, and whether it is in use; it is not if held-out accuracy fell too far.
+        The report of the sleep, with the number of the new generation, and whether it is used; it is not if held-out
+        accuracy fell too far.
 
     Raises:
         BadInput: The pack has not slept, is of another learner, was taken already, or the learner has slept since.
@@ -58,16 +61,18 @@ def _refuse_taken(store: Store, pack: str) -> None:
         raise BadInput(f"this sleep was brought back to {store.path} already: `siesta generations` lists it")
 
 
-def _take(state: LearnerState, slept: SleptPack, file: Path) -> tuple[int, bool]:
+def _take(state: LearnerState, slept: SleptPack, file: Path) -> SleepReport:
     store = state.store
     record, edits = store.packs.find(slept.pack)
     _check_top(slept.top, state.pipeline.network.top, file)
     head = _edited_head(Head.from_state(_checked_head(slept.head, state, file)), edits, record.newest)
     _check_classes(head, store, file)
-    report = {**slept.report, "generation": record.last + 1, _PACK: record.id}
+    report = replace(slept.report, generation=record.last + 1)
+    values = {**report.as_dict(), _PACK: record.id}
     tensors = {"top": slept.top, "head": head.state()}
-    if not report["used"]:
-        return store.generations.add(tensors, record.newest, report), False
+    if not report.used:
+        store.generations.add(tensors, record.newest, values)
+        return report
     state.pipeline.load_top(slept.top)
     try:
         statistics = _statistics(state, slept.sums, edits, record.newest)
@@ -75,7 +80,8 @@ def _take(state: LearnerState, slept: SleptPack, file: Path) -> tuple[int, bool]
     except (KeyError, ValueError, IndexError, TypeError) as error:
         raise _unfit("sums", file) from error
     sums = DeltaSums(state.pipeline.features, head, statistics)
-    return store.swap.add(tensors, record.newest, report, sums, rehearsed), True
+    store.swap.add(tensors, record.newest, values, sums, rehearsed)
+    return report
 
 
 def _edited_head(head: Head, edits: Edits, newest: int) -> Head:

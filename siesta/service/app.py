@@ -30,7 +30,7 @@ from siesta.service.uploads import UploadDecoder
 from siesta.service.worker import LearnerThread
 from siesta.sleep.job import SleepJob
 
-__all__ = ["ROUTERS", "make_app"]
+__all__ = ["ROUTERS", "add_schema", "make_app"]
 
 _STATIC = Path(__file__).parent / "static"
 # The system's own table of types may lack these or have others, and browsers refuse scripts of a wrong type.
@@ -58,7 +58,7 @@ def make_app(
         title="siesta",
         version=__version__,
         summary="An image classifier that learns continually and consolidates while it sleeps.",
-        openapi_url=None,  # served by `_add_schema`
+        openapi_url=None,  # served by `add_schema`
         docs_url=None,  # FastAPI's pages load scripts from other sites
         redoc_url=None,
         redirect_slashes=False,
@@ -70,7 +70,7 @@ def make_app(
     routes = [route for router in routers for route in router.routes]
     add_problem_handlers(app, worker.path, routes)
     _add_page(app)
-    _add_schema(app)
+    add_schema(app)
     _add_middleware(app, options, metrics, verifier, Endpoints(routes))
     return app
 
@@ -107,7 +107,9 @@ def _add_page(app: FastAPI) -> None:
     app.mount("/static", StaticFiles(directory=_STATIC), name="static")
 
 
-def _add_schema(app: FastAPI) -> None:
+def add_schema(app: FastAPI) -> None:
+    """Serve the OpenAPI schema of an application."""
+
     @app.head("/openapi.json", include_in_schema=False)
     @app.get("/openapi.json", include_in_schema=False)
     async def schema(request: Request) -> JSONResponse:

@@ -2,10 +2,10 @@
 
     @router.post("/predict", dependencies=[ASK])
 
-Every route declares `ASK`, `TEACH` or `OPEN`; the application refuses to start with one that does not. A route takes
-images or vectors if its router says so (`route_class=ImageRoute` or `QueuedRoute`), and has no time limit if it answers
-with an `EventStreamResponse`. The middleware looks these needs up, because it refuses requests before their body is
-read.
+Every route declares `ASK`, `TEACH`, `SLEEP` or `OPEN`; the application refuses to start with one that does not. A
+route takes images or vectors if its router says so (`route_class=ImageRoute` or `QueuedRoute`), and has no time limit
+if it answers with an `EventStreamResponse`. The middleware looks these needs up, because it refuses requests before
+their body is read.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ __all__ = [
     "COOKIE",
     "OPEN",
     "SAFE_METHODS",
+    "SLEEP",
     "TEACH",
     "Endpoints",
     "Needs",
@@ -76,8 +77,14 @@ async def _let_in() -> None:
 # Declarations for `dependencies=[...]` of a route.
 ASK: params.Depends = Security(_check_scopes, scopes=["ask"])
 TEACH: params.Depends = Security(_check_scopes, scopes=["teach"])
+SLEEP: params.Depends = Security(_check_scopes, scopes=["sleep"])
 OPEN: params.Depends = Depends(_let_in)
-_SCOPES: tuple[tuple[params.Depends, Scope | None], ...] = ((ASK, "ask"), (TEACH, "teach"), (OPEN, None))
+_SCOPES: tuple[tuple[params.Depends, Scope | None], ...] = (
+    (ASK, "ask"),
+    (TEACH, "teach"),
+    (SLEEP, "sleep"),
+    (OPEN, None),
+)
 
 
 @dataclass(frozen=True)
@@ -96,7 +103,7 @@ class Needs:
 
 
 def needs_of(route: APIRoute) -> Needs:
-    """Return what a route declares; raise if it does not declare exactly one of `ASK`, `TEACH` and `OPEN`.
+    """Return what a route declares; raise if it does not declare exactly one of `ASK`, `TEACH`, `SLEEP` and `OPEN`.
 
     Example:
         >>> from fastapi import APIRouter
@@ -107,7 +114,7 @@ def needs_of(route: APIRoute) -> Needs:
     """
     declared = [scope for dependency, scope in _SCOPES if any(dependency is other for other in route.dependencies)]
     if len(declared) != 1:
-        raise ValueError(f"the route {route.path} has to declare one of ASK, TEACH and OPEN in its dependencies")
+        raise ValueError(f"the route {route.path} has to declare one of ASK, TEACH, SLEEP and OPEN in its dependencies")
     return Needs(declared[0], images=isinstance(route, QueuedRoute), endless=is_endless(route))
 
 

@@ -57,6 +57,8 @@ class ServiceOptions:
         certificate: TLS certificate, needs `key`.
         key: Private key of the certificate.
         events: Where events are sent.
+        sleeper: Address of a service that trains in place of this machine.
+        sleeper_token: A file with the token for it.
     """
 
     host: str = "127.0.0.1"
@@ -69,6 +71,8 @@ class ServiceOptions:
     certificate: Path | None = None
     key: Path | None = None
     events: EventOptions = field(default_factory=EventOptions)
+    sleeper: str | None = None
+    sleeper_token: Path | None = None
 
     def __post_init__(self) -> None:
         if (self.certificate is None) != (self.key is None):

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import uvicorn
 from PIL import Image
+from starlette.types import ASGIApp
 
 from siesta.errors import BadInput
 from siesta.service.app import make_app
@@ -22,11 +23,20 @@ from siesta.service.events import EventHub, make_sinks
 from siesta.service.metrics import Metrics
 from siesta.service.options import ServiceOptions
 from siesta.service.protocol import HttpProtocol
-from siesta.service.tokens import TokenStore
+from siesta.service.tokens import Scope, TokenStore
 from siesta.service.worker import LearnerThread
 from siesta.sleep.job import SleepJob
 
-__all__ = ["serve"]
+__all__ = [
+    "bound_socket",
+    "check_tls",
+    "new_token",
+    "private_files",
+    "public_address",
+    "run_app",
+    "serve",
+    "warn_without_tls",
+]
 
 _BACKLOG = 128
 _ALL_INTERFACES = ("0.0.0.0", "::")  # noqa: S104 - only compared with
@@ -34,6 +44,7 @@ _TEST_ADDRESS = ("192.0.2.1", 9)  # reserved for documentation (RFC 5737); nothi
 _WITHOUT_TLS = (
     "Tokens and images cross the network unencrypted: give --tls-cert and --tls-key, or use a proxy with TLS."
 )
+_ALLOWED: dict[Scope, str] = {"ask": "ask", "teach": "teach and ask", "sleep": "send packs"}
 
 
 def serve(path: Path, options: ServiceOptions, notify: Callable[[str], None]) -> None:
@@ -44,18 +55,21 @@ def serve(path: Path, options: ServiceOptions, notify: Callable[[str], None]) ->
         options: Options of the service.
         notify: Called with each message for the user.
     """
-    _check_tls(options)
+    check_tls(options)
     warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # the service's own limit is lower
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     metrics = Metrics()
     events = EventHub(path.name, SleepJob(path), make_sinks(options.events, path.name), options.events.predictions)
     worker = LearnerThread(path, metrics, durability=options.durability, thumbnails=options.thumbnails, events=events)
-    with _bound_socket(options) as listener, _private_files():
+    with bound_socket(options) as listener, private_files():
         worker.open()
         events.start()
         try:
-            _announce(TokenStore(worker.path), options, listener, notify)
-            asyncio.run(_serve(worker, options, metrics, listener))
+            address = public_address(options, listener)
+            secret = new_token(TokenStore(worker.path), options, "teach", notify)
+            notify(f"Open {address}" if secret is None else f"Open {address}/#token={secret}")
+            warn_without_tls(options, notify)
+            asyncio.run(run_app(lambda closing: make_app(worker, options, metrics, closing), options, listener))
         finally:
             worker.close()
             events.close()
@@ -63,7 +77,7 @@ def serve(path: Path, options: ServiceOptions, notify: Callable[[str], None]) ->
 
 
 @contextmanager
-def _private_files() -> Iterator[None]:
+def private_files() -> Iterator[None]:
     """Let only the user of this process read what it makes in the learner's folder."""
     previous = os.umask(0o077)
     try:
@@ -72,10 +86,17 @@ def _private_files() -> Iterator[None]:
         os.umask(previous)
 
 
-async def _serve(worker: LearnerThread, options: ServiceOptions, metrics: Metrics, listener: socket.socket) -> None:
+async def run_app(make: Callable[[asyncio.Event], ASGIApp], options: ServiceOptions, listener: socket.socket) -> None:
+    """Serve an application until SIGTERM or Ctrl-C.
+
+    Args:
+        make: Makes it, given the event that is set when the service stops.
+        options: Options of the service.
+        listener: Socket to serve at.
+    """
     closing = asyncio.Event()
     config = uvicorn.Config(
-        make_app(worker, options, metrics, closing),
+        make(closing),
         http=HttpProtocol,
         log_config=None,
         access_log=False,
@@ -110,7 +131,7 @@ class _Server(uvicorn.Server):
 
 
 @contextmanager
-def _bound_socket(options: ServiceOptions) -> Iterator[socket.socket]:
+def bound_socket(options: ServiceOptions) -> Iterator[socket.socket]:
     """Bind the socket before the learner is opened, so that an unusable address is reported at once."""
     try:
         first = socket.getaddrinfo(options.host, options.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
@@ -131,7 +152,8 @@ def _bound_socket(options: ServiceOptions) -> Iterator[socket.socket]:
         yield listener
 
 
-def _check_tls(options: ServiceOptions) -> None:
+def check_tls(options: ServiceOptions) -> None:
+    """Raise `BadInput` if certificate and key cannot be used."""
     if options.certificate is None:
         return
     try:
@@ -148,19 +170,24 @@ def _refuse_password(key: Path | None) -> str:
     raise BadInput(f"{key} is encrypted: give a key without a password (`openssl pkey -in KEY -out NEW` creates one)")
 
 
-def _announce(
-    tokens: TokenStore, options: ServiceOptions, listener: socket.socket, notify: Callable[[str], None]
-) -> None:
-    """Show the address; at the first start that needs a token, create one and show it, once only."""
+def public_address(options: ServiceOptions, listener: socket.socket) -> str:
+    """Return the address of a service, for its users."""
     scheme = "http" if options.certificate is None else "https"
     name = _public_name(options)
-    address = f"{scheme}://{f'[{name}]' if ':' in name else name}:{listener.getsockname()[1]}"
-    if not options.loopback_only and not tokens.all():
-        secret = tokens.new("teach")
-        notify(f"A token to teach and ask with, shown this once: {secret}")
-        notify(f"Open {address}/#token={secret}")
-    else:
-        notify(f"Open {address}")
+    return f"{scheme}://{f'[{name}]' if ':' in name else name}:{listener.getsockname()[1]}"
+
+
+def new_token(tokens: TokenStore, options: ServiceOptions, scope: Scope, notify: Callable[[str], None]) -> str | None:
+    """At the first start that needs a token, create one and show it, once only; return it."""
+    if options.loopback_only or tokens.all():
+        return None
+    secret = tokens.new(scope)
+    notify(f"A token to {_ALLOWED[scope]} with, shown this once: {secret}")
+    return secret
+
+
+def warn_without_tls(options: ServiceOptions, notify: Callable[[str], None]) -> None:
+    """Warn if a service that other machines can reach has no TLS."""
     if not options.loopback_only and options.certificate is None:
         notify(_WITHOUT_TLS)
 

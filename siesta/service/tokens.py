@@ -24,12 +24,20 @@ from typing import Literal, get_args
 from siesta.errors import Applied, BadInput, Damaged, DiskRefused, SiestaError
 from siesta.files import Lock, disk_errors, refuse_links, replace_file
 
-__all__ = ["SCOPES", "RateLimiter", "Scope", "Token", "TokenStore"]
+__all__ = ["PACKS", "SCOPES", "RateLimiter", "Scope", "Token", "TokenStore"]
 
-Scope = Literal["ask", "teach"]
-"""Scope of a token; `teach` includes `ask`."""
+Scope = Literal["ask", "teach", "sleep"]
+"""Scope of a token; `teach` includes `ask`, and `sleep` is for the endpoints of a sleeper alone."""
 
 SCOPES: tuple[Scope, ...] = get_args(Scope)
+_INCLUDED: dict[Scope, frozenset[Scope]] = {
+    "ask": frozenset({"ask"}),
+    "teach": frozenset({"ask", "teach"}),
+    "sleep": frozenset({"sleep"}),
+}
+PACKS = "packs"
+"""Name of the folder in that of a sleeper, which has tokens but is no learner."""
+
 _FILE = "tokens.json"
 _LOCK_FILE = "tokens.lock"
 _LOCK_SECONDS = 30.0  # a change takes a sync of the disk
@@ -120,7 +128,7 @@ class TokenStore:
         scopes = frozenset[Scope]()
         for token in self.all():
             if hmac.compare_digest(token.sha256, digest):
-                scopes = frozenset(SCOPES if token.scope == "teach" else ("ask",))
+                scopes = _INCLUDED[token.scope]
         return scopes
 
     @contextmanager

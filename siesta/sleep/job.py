@@ -13,11 +13,14 @@ This module does not import the learner: `start_sleep` runs this package's own c
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import Thread
@@ -33,6 +36,7 @@ __all__ = [
     "COMMAND_FILE",
     "LOCK_FILE",
     "STATUS_FILE",
+    "Command",
     "SleepJob",
     "asleep_already",
     "job_folder",
@@ -40,6 +44,7 @@ __all__ = [
 ]
 
 Command = Literal["pause", "resume", "wake"]
+"""What can be sent to a sleep."""
 
 STATUS_FILE = "status.json"
 COMMAND_FILE = "wish"
@@ -99,6 +104,13 @@ class SleepJob:
         """End the sleep after the current batch; what it has consolidated is kept."""
         self._send("wake")
 
+    def kill(self) -> None:
+        """End the process of the sleep at once; nothing of it is kept."""
+        status = self.status()
+        if status.running and status.pid is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(status.pid, signal.SIGKILL)
+
     def _send(self, command: Command) -> None:
         if not self.status().running:
             raise BadInput(f"{self._path} is not asleep: there is nothing to {command}")
@@ -122,6 +134,8 @@ def start_sleep(
     nice: int = 0,
     when: str | None = None,
     daily: str | None = None,
+    sleeper: str | None = None,
+    sleeper_token: Path | None = None,
 ) -> SleepJob:
     """Start `siesta sleep` in a process that outlives this one, and return when it has begun.
 
@@ -132,29 +146,24 @@ def start_sleep(
         nice: Niceness of its process, 0 to 19.
         when: Begin after an idle time, as in `Idle.parse`.
         daily: Sleep every day in a window, as in `Window.parse`.
+        sleeper: Address of a service that trains in place of this machine.
+        sleeper_token: A file with the token for it.
 
     Raises:
         SiestaError: The sleep could not begin; kind and message are those of the process.
     """
     if threads < 1:
         raise BadInput(f"threads must be at least 1, not {threads}")
-    require_torch("sleep")
+    if sleeper is None:
+        require_torch("sleep")
     job = SleepJob(path)
     current = job.status()
     if current.running:
         raise asleep_already(path, current.pid)
+    flags = {"--when": when, "--daily": daily, "--sleeper": sleeper, "--sleeper-token-file": sleeper_token}
     command = [sys.executable, "-m", "siesta", "sleep", str(path), "--options", options.to_json(), "--nice", str(nice)]
-    for flag, value in (("--when", when), ("--daily", daily)):
-        if value is not None:
-            command += [flag, value]
-    process = subprocess.Popen(  # noqa: S603 - our own command, and no shell
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-        env={**os.environ, "OMP_NUM_THREADS": str(threads)},
-    )
+    command += [part for flag, value in flags.items() if value is not None for part in (flag, str(value))]
+    process = _process(command, threads)
     end = time.monotonic() + _START_SECONDS
     while time.monotonic() < end and process.poll() is None and not _has_begun(job.status(), process.pid):
         time.sleep(_START_POLL_SECONDS)
@@ -162,6 +171,18 @@ def start_sleep(
         raise _start_error(path, job.status(), process)
     Thread(target=process.wait, daemon=True).start()  # a process that ends stays a zombie until it is waited for
     return job
+
+
+def _process(command: Sequence[str], threads: int) -> subprocess.Popen[bytes]:
+    """Start a command in a session of its own."""
+    return subprocess.Popen(  # noqa: S603 - our own command, and no shell
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        env={**os.environ, "OMP_NUM_THREADS": str(threads)},
+    )
 
 
 def _has_begun(status: SleepStatus, pid: int) -> bool:

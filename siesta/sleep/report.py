@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal, Self
 
 from siesta.sleep.binomial import interval_of, percent_with_interval
 from siesta.sleep.round_limits import FEWEST_HELD_OUT
@@ -71,6 +71,13 @@ class SleepReport:
         """Return the report as plain values, for JSON; the learning rate is called "rate" among its settings there."""
         settings = {"rate" if name == "lr" else name: value for name, value in self.settings.items()}
         return {**asdict(self), "settings": settings, "interval_after": self.interval_after}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Return the report that `as_dict` gave; raise `TypeError` or `KeyError` if it is not one."""
+        known = {field.name: values[field.name] for field in fields(cls) if field.name in values}
+        known["settings"] = {("lr" if name == "rate" else name): value for name, value in known["settings"].items()}
+        return cls(**known)
 
     @property
     def interval_after(self) -> tuple[float, float] | None:

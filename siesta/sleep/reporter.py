@@ -6,22 +6,23 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from siesta.contracts import Progress
 from siesta.errors import BadInput
 from siesta.files import Lock, disk_errors, refuse_links, replace_file
-from siesta.sleep.job import COMMAND_FILE, LOCK_FILE, STATUS_FILE, asleep_already, job_folder
+from siesta.sleep.job import COMMAND_FILE, LOCK_FILE, STATUS_FILE, Command, asleep_already, job_folder
 from siesta.sleep.report import SleepReport
 from siesta.sleep.status import SleepFailure, SleepStatus, State
 
 __all__ = ["Reporter", "reporting"]
 
+_COMMANDS: dict[str, Command] = {command: command for command in get_args(Command)}
 _POLL_SECONDS = 0.2  # polling interval for commands, and the shortest time between two writes of the status
 _LONGEST_WAIT = 1.0  # longest polling interval in seconds before the sleep begins
 _LOCK_SECONDS = 0.5  # a process that only reads the status holds the lock for a moment
@@ -47,24 +48,34 @@ class Reporter:
     @property
     def woken(self) -> bool:
         """Whether the command to wake up was sent."""
-        return self._command() == "wake"
+        return self.command() == "wake"
 
-    def _command(self) -> str | None:
+    def command(self) -> Command | None:
+        """Return the last command that was sent, if any."""
         try:
-            return (self._folder / COMMAND_FILE).read_text("ascii")
-        except OSError:
+            return _COMMANDS.get((self._folder / COMMAND_FILE).read_text("ascii"))
+        except (OSError, ValueError):
             return None
+
+    def show(self, state: State, message: str, progress: Mapping[str, float] | None = None) -> None:
+        """Write the status of a sleep that another machine makes."""
+        if (state, message) != (self._status.state, self._status.message) or self._due:
+            self._write(state, message, progress=progress)
+
+    @property
+    def _due(self) -> bool:
+        return time.monotonic() - self._written > _POLL_SECONDS
 
     def on_progress(self, progress: Progress) -> bool:
         """Write where the sleep stands, pause while told to, and return True when it must wake up.
 
         Called after each batch.
         """
-        if time.monotonic() - self._written > _POLL_SECONDS:
+        if self._due:
             self._write("asleep", "asleep", progress=progress.as_dict())
-        if self._command() == "pause":
+        if self.command() == "pause":
             self._write("paused", "paused", progress=progress.as_dict())
-            while self._command() == "pause":
+            while self.command() == "pause":
                 time.sleep(_POLL_SECONDS)
             self._write("asleep", "asleep", progress=progress.as_dict())
         return self.woken

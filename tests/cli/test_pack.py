@@ -24,6 +24,13 @@ def test_a_pack_sleeps_and_is_taken_once(taught_copy: Path, tmp_path: Path) -> N
 def test_a_pack_waits_for_nobody(taught_copy: Path, tmp_path: Path) -> None:
     done = run("pack", taught_copy, "--for-sleep", tmp_path / "night", "--no-bottom")
     assert "Run siesta sleep" in done.stdout.replace("\n", " ")
-    assert_refused(3, "sleeps once: leave --when and --daily out", "sleep", tmp_path / "night", "--when", "idle:1s")
+    assert_refused(
+        3,
+        "sleeps here and once: leave --when, --daily and --sleeper out",
+        "sleep",
+        tmp_path / "night",
+        "--when",
+        "idle:1s",
+    )
     (tmp_path / "night").write_bytes(b"SIESTApk")
     assert_refused(4, "is damaged or not complete", "take", taught_copy, tmp_path / "night")

@@ -13,11 +13,12 @@ from siesta import Siesta
 from siesta.learner.pack import pack_learner
 from siesta.learner.packed_sleep import sleep_on_pack
 from siesta.sleep.options import SleepOptions
+from siesta.sleep.report import SleepReport
 from siesta.store import Store
 from tests.learner.colours import COLOURS, labelled_pictures, picture
 from tests.stores import store_of
 
-__all__ = ["OPTIONS", "Step", "apply_step", "assert_close", "copy_of", "packed_and_slept", "rows", "seen"]
+__all__ = ["OPTIONS", "Step", "apply_step", "assert_close", "copy_of", "outcome", "packed_and_slept", "rows", "seen"]
 
 OPTIONS = SleepOptions(updates=16, batch_size=8)
 Step = tuple[Any, ...]
@@ -52,8 +53,15 @@ def apply_step(learner: Siesta, step: Step) -> None:
             learner.merge(labels[one % len(labels)], labels[other % len(labels)])
         case ("rename", place, name) if name not in labels:
             learner.rename(labels[place % len(labels)], name)
+        case ("reject", place, number):
+            learner.reject(picture("grey", 200 + number), labels[place % len(labels)])
         case ("forget", place) if len(labels) > 1:
             learner.forget(labels[place % len(labels)])
+
+
+def outcome(report: SleepReport) -> tuple[int, bool]:
+    """Return what a take has made: the number of the generation, and whether it is used."""
+    return report.generation, report.used
 
 
 def rows(path: Path) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from siesta.sleep.job import SleepJob, start_sleep
 from siesta.sleep.options import SleepOptions
 from siesta.sleep.reporter import reporting
 from siesta.store.pack_file import PackFile, write_pack_file
-from tests.learner.meanwhile import OPTIONS, packed_and_slept, rows
+from tests.learner.meanwhile import OPTIONS, outcome, packed_and_slept, rows
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def file(prepared: Path, tmp_path: Path) -> Path:
 
 def test_the_result_takes_the_place_of_the_memory(prepared: Path) -> None:
     slept = read_slept(prepared / "slept")
-    assert slept.report["updates"] == 16
+    assert slept.report.updates == 16
     assert slept.sums["times"].sum() == 16
     assert set(slept.sums) >= {"rehearsed", "counted", "statistics.gram"}
     with pytest.raises(BadInput, match="has slept already: bring it back with `siesta take`"):
@@ -45,7 +45,7 @@ def test_the_result_takes_the_place_of_the_memory(prepared: Path) -> None:
 def test_a_sleep_that_is_ended_early_keeps_what_it_has_trained(file: Path) -> None:
     report = sleep_on_pack(file, SleepOptions(updates=1000, batch_size=8), on_progress=lambda now: now.updates >= 8)
     assert (report.interrupted, report.updates) == (True, 8)
-    assert read_slept(file).report["updates"] == 8
+    assert read_slept(file).report.updates == 8
 
 
 def test_a_sleep_that_fails_leaves_the_pack(file: Path) -> None:
@@ -99,5 +99,5 @@ def test_a_background_sleep_on_a_pack_is_followed_killed_and_started_again(
     sleep_on_pack(file, OPTIONS)
     assert job.status().state == "done"
     device = shutil.copytree(prepared / "device.siesta", tmp_path / "device.siesta")
-    assert take_sleep(device, file) == (1, True)
+    assert outcome(take_sleep(device, file)) == (1, True)
     assert rows(device)["generation"] == 1

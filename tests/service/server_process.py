@@ -35,12 +35,15 @@ def make_image(label: str, number: int = 0, size: tuple[int, int] = (40, 48)) ->
 class ServerProcess:
     """`siesta serve` with a learner on a free port."""
 
-    def __init__(self, path: Path, *options: str) -> None:
+    command = "serve"
+    announcement = "Open"
+
+    def __init__(self, path: Path, *options: str, port: int = 0) -> None:
         self.path = path
         self.log_file = path.with_suffix(".log")
         with self.log_file.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "siesta", "serve", str(path), "--port", "0", *options],
+                [sys.executable, "-m", "siesta", self.command, str(path), "--port", str(port), *options],
                 stdout=log,
                 stderr=log,
                 env={**os.environ, "OMP_NUM_THREADS": "1"},
@@ -50,7 +53,7 @@ class ServerProcess:
     def _wait_for_url(self) -> str:
         end = time.monotonic() + 90
         while time.monotonic() < end:
-            found = re.search(r"Open (https?)://[^\s/]+:(\d+)", self.output())
+            found = re.search(self.announcement + r" (https?)://[^\s/]+:(\d+)", self.output())
             if found:
                 return f"{found[1]}://127.0.0.1:{found[2]}"
             if self.process.poll() is not None:
@@ -73,6 +76,17 @@ class ServerProcess:
         if self.process.poll() is None:
             self.process.send_signal(number)
         return self.process.wait(60)
+
+
+class SleeperProcess(ServerProcess):
+    """`siesta sleeper` with a folder on a free port."""
+
+    command = "sleeper"
+    announcement = "Sleeping for others at"
+
+    def packs(self) -> list[Path]:
+        """Return the folders of the packs that it has."""
+        return list((self.path / "packs").iterdir())
 
 
 def multipart_body(*fields: tuple[str, bytes | str]) -> tuple[bytes, str]:

@@ -129,7 +129,7 @@ def test_an_added_endpoint_has_its_scope_enforced_and_in_the_schema(send: Send, 
 def test_a_route_has_to_declare_exactly_one_need(dependencies: list[Any]) -> None:
     router = APIRouter()
     router.add_api_route("/v1/count", count, dependencies=dependencies)
-    with pytest.raises(ValueError, match="/v1/count has to declare one of ASK, TEACH and OPEN"):
+    with pytest.raises(ValueError, match="/v1/count has to declare one of ASK, TEACH, SLEEP and OPEN"):
         Endpoints(router.routes)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Request
@@ -21,6 +23,7 @@ from siesta.service.schemas import (
     SleepStatusResponse,
 )
 from siesta.service.sse import EventStreamResponse
+from siesta.sleep.job import SleepJob, start_sleep
 from siesta.sleep.options import SleepOptions
 from siesta.sleep.status import SleepStatus
 
@@ -56,7 +59,12 @@ async def sleep(context: Context, request: SleepRequest) -> SleepStatusResponse:
     if sum(budget is not None for budget in (request.updates, request.seconds, request.until)) > 1:
         raise BadInput("a sleep has at most one budget: give one of updates, seconds or until, or none")
     async with context.sleep_start_lock:
-        start = await context.worker.query(lambda learner: learner.sleep_async)
+        start: Callable[[SleepOptions], SleepJob] = await context.worker.query(lambda learner: learner.sleep_async)
+        if context.options.sleeper is not None:
+            chosen = context.options
+            start = partial(
+                start_sleep, context.worker.path, sleeper=chosen.sleeper, sleeper_token=chosen.sleeper_token
+            )
         try:
             await asyncio.to_thread(start, options)  # takes seconds, and touches no database
         except BadInput as error:

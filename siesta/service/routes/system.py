@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, Literal
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse
@@ -29,13 +29,13 @@ from siesta.service.schemas import (
     SessionRequest,
     SleepReportResponse,
 )
-from siesta.service.tokens import SCOPES
 from siesta.sleep.binomial import interval_of
 from siesta.sleep.calibration import Confidence
 
 __all__ = ["router"]
 
 router = APIRouter(responses=COMMON_PROBLEMS)
+_SCOPES: tuple[Literal["ask", "teach"], ...] = ("ask", "teach")
 _COOKIE_SECONDS = 365 * 24 * 3600
 
 
@@ -58,7 +58,7 @@ async def info(request: Request, context: Context) -> InfoResponse:
         policies=[InfoPolicy(name=name, words=summary) for name, summary in POLICIES.summaries().items()],
         default_policy=DEFAULT_POLICY,
         thumbnails=context.options.thumbnails,
-        scopes=[scope for scope in SCOPES if scope in request.state.scopes],
+        scopes=[scope for scope in _SCOPES if scope in request.state.scopes],
         limits=InfoLimits.model_validate(context.options.limits),
     )
 
