@@ -19,6 +19,7 @@ Sums = npt.NDArray[np.float64]
 ClassIds = npt.NDArray[np.integer[Any]]
 
 _TINY = 1e-12  # the least length that is divided by
+_ROUNDING = 1e-9  # sum of variances that is nothing but rounding errors, where u have length one
 _BLOCK = 128  # rows of a matrix that are computed at once
 
 
@@ -153,6 +154,9 @@ class FeatureStatistics:
         for index, row in enumerate(self._around_centre() if total else self._within()):
             shrunk[index:, index] = (1 - shrinkage) * row
             variances[index] = row[0]
+        if variances.sum() < _ROUNDING:  # the samples of each class are equal
+            shrunk.fill(0)
+            variances.fill(0)
         spread = float(variances.sum()) / self.width or 1 / self.width
         shrunk[np.diag_indices(self.width)] = (1 - shrinkage) * variances + shrinkage * spread
         return shrunk, spread

@@ -130,3 +130,17 @@ def test_closeness_is_the_cosine_in_the_metric_of_the_total_covariance() -> None
     cosines = (seen * expected).sum(axis=1) / np.linalg.norm(seen, axis=1) / np.linalg.norm(expected, axis=1)
     assert found == pytest.approx(cosines, abs=1e-4) and (np.abs(cosines) <= 1).all()
     assert Discriminant(FeatureStatistics.empty(6)).closeness(asked, rows) is None, "there is no metric yet"
+
+
+def test_rounding_errors_are_no_covariance_where_the_samples_of_each_class_are_equal() -> None:
+    rng = np.random.default_rng(5)
+    for copies in (3, 7, 11):
+        features = rng.normal(size=(40, 64))
+        ids = np.repeat(np.arange(40), copies)
+        statistics = FeatureStatistics.empty(64)
+        statistics.add(ids, np.repeat(features, copies, axis=0))
+        discriminant = Discriminant(statistics)
+        assert (discriminant.logits(features).argmax(axis=1) == np.arange(40)).all()
+        closeness = discriminant.closeness(features, np.arange(40))
+        assert closeness is not None
+        assert closeness == pytest.approx(1.0)
