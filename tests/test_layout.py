@@ -44,6 +44,7 @@ CROSS_CUTTING = {  # suites about more than one module
     "service/test_page_teach.py",
     "service/test_page_token.py",
     "service/test_sleeper_kill.py",
+    "service/test_page_vectors.py",
     "store/test_disks.py",
     "store/test_faults.py",
     "store/test_kill.py",

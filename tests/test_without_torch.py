@@ -60,6 +60,15 @@ def test_every_command_of_the_wake_side_runs(learner: Path, pictures: Path) -> N
     assert [each["label"] for each in json.loads(run("info", learner, "--json"))["classes"]] == ["scarlet"]
 
 
+def test_a_learner_of_vectors_needs_no_torch(tmp_path: Path) -> None:
+    np.savez(tmp_path / "x.npz", vectors=np.eye(3), labels=["a", "b", "c"])
+    run("new", tmp_path / "v.siesta", "--features", "3")
+    assert "Learned 3 vectors" in run("learn", tmp_path / "v.siesta", tmp_path / "x.npz")
+    answers = json.loads(run("predict", tmp_path / "v.siesta", tmp_path / "x.npz", "--json"))
+    assert [answer["label"] for answer in answers] == ["a", "b", "c"]
+    run("check", tmp_path / "v.siesta", "--full")
+
+
 def test_commands_that_train_say_what_to_install(learner: Path, pictures: Path, tmp_path: Path) -> None:
     sleeping = "sleep needs torch, which is not installed: pip install 'siesta-learn[sleep]'"
     assert sleeping in " ".join(run("sleep", learner, "--updates", "4", code=3).split())
