@@ -16,6 +16,7 @@ from scripts.experiment_tables import (
     COMPARISON,
     by_arrival,
     class_means,
+    defaults,
     full,
     headline,
     headline_figure,
@@ -45,7 +46,7 @@ STUDIES = {
 _WIDTH = 120
 
 SECTIONS: dict[str, dict[str, Callable[[], str]]] = {
-    "README.md": {"demo": demo, "birds": birds, "headline": headline, "headlines": headlines},
+    "README.md": {"demo": demo, "birds": birds, "defaults": defaults, "headline": headline, "headlines": headlines},
     "docs/features.md": {"vector_tops": vector_tops},
     "docs/networks.md": {"networks": networks},
     "docs/performance.md": {"bench": bench},
