@@ -20,9 +20,9 @@ def test_all_samples_are_encoded_with_the_new_codec(learner: Siesta) -> None:
     learner.learn_many(images, labels)
     before = learner.pipeline.decode(store_of(learner).samples.get(np.arange(1, 13))[1])
     vectors = to_vectors(learner.pipeline.latents(images))
-    noisy = np.tile(vectors, (8, 1))
-    noisy = noisy + np.random.default_rng(0).normal(scale=0.1, size=noisy.shape)
-    codec = OPQ.fit(noisy.astype(np.float32), seed=1)
+    tiled = np.tile(vectors, (8, 1))
+    noisy = tiled + np.random.default_rng(0).normal(scale=0.1, size=tiled.shape).astype(np.float32)
+    codec = OPQ.fit(noisy, seed=1)
     assert learner.renew_codec(codec, 0.125, {2: images[1], 99: images[0]}) == 1
     _, codes = store_of(learner).samples.get(np.arange(1, 13))
     expected = codec.encode(before.numpy())
