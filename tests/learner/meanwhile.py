@@ -16,6 +16,7 @@ from siesta.sleep.options import SleepOptions
 from siesta.sleep.report import SleepReport
 from siesta.store import Store
 from tests.learner.colours import COLOURS, labelled_pictures, picture
+from tests.small import create_small
 from tests.stores import store_of
 
 __all__ = ["OPTIONS", "Step", "apply_step", "assert_close", "copy_of", "outcome", "packed_and_slept", "rows", "seen"]
@@ -28,7 +29,7 @@ Step = tuple[Any, ...]
 def packed_and_slept(folder: Path, memory: str = "1MB", head: str = "discriminant") -> None:
     """Make `folder/device.siesta`, its pack `folder/packed` before a sleep, and the same pack `folder/slept` after."""
     path = folder / "device.siesta"
-    with Siesta.create(path, memory=memory, image_size=32, head=head) as learner:
+    with create_small(path, memory=memory, head=head) as learner:
         learner.learn_many(*labelled_pictures(22))
     pack_learner(path, folder / "packed")
     shutil.copy(folder / "packed", folder / "slept")

@@ -8,9 +8,12 @@ import signal
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from siesta import Siesta
 from siesta.errors import BadInput, Busy, Damaged
+from siesta.learner.integrity import check
 from siesta.learner.pack import pack_learner
 from siesta.learner.packed_sleep import read_slept, sleep_on_pack
 from siesta.learner.take import take_sleep
@@ -18,7 +21,7 @@ from siesta.sleep.job import SleepJob, start_sleep
 from siesta.sleep.options import SleepOptions
 from siesta.sleep.reporter import reporting
 from siesta.store.pack_file import PackFile, write_pack_file
-from tests.learner.meanwhile import OPTIONS, outcome, packed_and_slept, rows
+from tests.learner.meanwhile import OPTIONS, outcome, packed_and_slept
 
 
 @pytest.fixture(scope="module")
@@ -83,9 +86,12 @@ def test_a_result_without_a_report_is_refused(prepared: Path, tmp_path: Path) ->
         read_slept(tmp_path / "wrong")
 
 
-def test_a_background_sleep_on_a_pack_is_followed_killed_and_started_again(
-    file: Path, prepared: Path, tmp_path: Path
-) -> None:
+def test_a_background_sleep_on_a_pack_is_followed_killed_and_started_again(tmp_path: Path) -> None:
+    device, file = tmp_path / "device.siesta", tmp_path / "file"
+    with Siesta.create(device, features=8) as learner:  # which every process can open
+        learner.learn_many(np.random.default_rng(0).standard_normal((9, 8), np.float32), ["a", "b", "c"] * 3)
+    pack_learner(device, file)
+    packed = file.read_bytes()
     job = start_sleep(file, SleepOptions(updates=100_000, batch_size=8))
     status = job.status()
     assert (status.state, status.running) == ("asleep", True)
@@ -95,9 +101,8 @@ def test_a_background_sleep_on_a_pack_is_followed_killed_and_started_again(
     while job.status().running and time.monotonic() < end:
         time.sleep(0.05)
     assert job.status().state == "killed"
-    assert file.read_bytes() == (prepared / "packed").read_bytes()
+    assert file.read_bytes() == packed
     sleep_on_pack(file, OPTIONS)
     assert job.status().state == "done"
-    device = shutil.copytree(prepared / "device.siesta", tmp_path / "device.siesta")
     assert outcome(take_sleep(device, file)) == (1, True)
-    assert rows(device)["generation"] == 1
+    assert check(device, full=True) == []

@@ -33,6 +33,7 @@ from tests.learner.meanwhile import (
     rows,
     seen,
 )
+from tests.small import create_small
 from tests.stores import store_of
 
 STEPS = (
@@ -122,7 +123,7 @@ def test_edits_commute_with_the_take_for_a_cosine_head(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(STEPS, min_size=1, max_size=12))
 def test_any_edits_commute_with_the_take(prepared: Path, tmp_path: Path, steps: list[Step]) -> None:
     folder = tmp_path / "example"
@@ -196,7 +197,7 @@ def test_a_pack_that_has_not_slept_is_refused(prepared: Path, device: Path) -> N
 
 def test_a_pack_of_another_learner_is_refused(prepared: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.siesta"
-    Siesta.create(other, image_size=32).close()
+    create_small(other).close()
     error = refusal(other, prepared / "slept")
     assert isinstance(error, BadInput)
     assert "it is not a pack of" in str(error)

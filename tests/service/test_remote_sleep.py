@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from siesta import Siesta
@@ -24,7 +25,7 @@ from siesta.sleep.reporter import reporting
 from tests.learner.colours import labelled_pictures
 from tests.learner.meanwhile import OPTIONS, copy_of, rows, seen
 from tests.service.conftest import StartServer
-from tests.service.server_process import SleeperProcess, make_image
+from tests.service.server_process import SleeperProcess
 
 
 @pytest.fixture(scope="module")
@@ -51,14 +52,16 @@ def remotely(path: Path, url: str, options: SleepOptions, on_progress: Callable[
 def test_a_service_lets_a_sleeper_train_while_it_goes_on(
     start_server: StartServer, sleeper: SleeperProcess, tmp_path: Path
 ) -> None:
-    server = start_server("--sleeper", sleeper.url)
+    path = tmp_path / "vectors.siesta"
+    Siesta.create(path, features=8).close()
+    server = start_server("--sleeper", sleeper.url, path=path)
+    vectors = np.random.default_rng(0).standard_normal((9, 8), np.float32)
     with server.client() as client:
-        client.learn([make_image("red", number) for number in range(4)], "red")
-        client.learn([make_image("blue", number) for number in range(4)], "blue")
-        assert client.sleep(updates=100_000).running
+        client.learn_vectors(vectors[:8], ["red", "red", "red", "red", "blue", "blue", "blue", "blue"])
+        assert client.sleep(updates=10**7).running
         progress = wait_for(client, lambda status: status.progress is not None)
         assert progress.state == "asleep"
-        (sample,) = client.learn(make_image("green", 1), "green")
+        (sample,) = client.learn_vectors(vectors[8:], "green")
         client.forget_sample(1)
         client.correct(5, "green")
         client.rename(1, "crimson")
@@ -66,8 +69,7 @@ def test_a_service_lets_a_sleeper_train_while_it_goes_on(
         done = wait_for(client, lambda status: not status.running)
         assert (done.state, done.report and done.report.interrupted) == ("done", True), done.words
         assert [known.number for known in client.generations() if known.in_use] == [1]
-        assert client.predict(make_image("green", 2)).label in ("green", "crimson", "blue")
-        assert client.info().samples.stored == 8
+        assert {known.label: known.taught for known in client.classes()} == {"crimson": 3, "blue": 3, "green": 2}
         assert sample == 9
     assert check(server.path, full=True) == []
     assert sleeper.packs() == []
