@@ -27,9 +27,10 @@ from siesta.codecs import CODECS, DEFAULT_CODEC, fitted_codec
 from siesta.learner import Siesta, fitting
 from siesta.pipeline import NetworkEngines
 
-__all__ = ["SMALL", "create_small", "register_small", "small_codec"]
+__all__ = ["FEATURES", "SMALL", "create_small", "register_small", "small_codec"]
 
 SMALL = "small_resnet"
+FEATURES = 32
 _IMAGES = 100  # that the codec is fitted on; each has four vectors
 
 
@@ -50,8 +51,8 @@ def _layers(_image_size: int) -> Iterator[nn.Module]:
     yield nn.Sequential(*conv_batch_norm(3, 8, 3, 4), nn.ReLU())
     yield nn.Sequential(*conv_batch_norm(8, 16, 3, 4), nn.ReLU())
     yield BasicBlock(16, 16, conv_batch_norm)
-    yield BasicBlock(16, 32, conv_batch_norm)
-    yield BasicBlock(32, 32, conv_batch_norm)
+    yield BasicBlock(16, FEATURES, conv_batch_norm)
+    yield BasicBlock(FEATURES, FEATURES, conv_batch_norm)
     yield GlobalAveragePool()
 
 
@@ -67,7 +68,7 @@ def _weights() -> dict[str, npt.NDArray[Any]]:
 _SPEC = replace(
     RESNET18,
     layers=_layers,
-    features=32,
+    features=FEATURES,
     default_cut=2,
     cuts={1: (56, 56, 8), 2: (14, 14, 16)},
     normalization=BACKBONES[DEFAULT_BACKBONE].normalization,

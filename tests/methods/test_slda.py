@@ -11,6 +11,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from siesta.methods.cost import Flops
 from siesta.methods.slda import SLDA, SLDASettings
 from tests.methods.conftest import Template
+from tests.small import FEATURES
 
 Floats = npt.NDArray[np.float64]
 
@@ -36,7 +37,7 @@ def test_streamed_statistics_equal_those_of_a_batch(templates: dict[str, Templat
     np.testing.assert_allclose(method.means(), means, atol=1e-5)
     np.testing.assert_allclose(method.covariance(), covariance, atol=1e-5 * covariance.max())
     queries, _ = templates["opq"].samples(list(range(5)) * 8, 9)
-    inverse = np.linalg.inv((1 - 1e-4) * covariance + 1e-4 * np.eye(1280))
+    inverse = np.linalg.inv((1 - 1e-4) * covariance + 1e-4 * np.eye(FEATURES))
     z = method.workspace.pipeline.features(queries).astype(np.float64)
     scores = np.stack([z @ inverse @ mean - mean @ inverse @ mean / 2 for mean in means], axis=1)
     best = np.argsort(-scores, axis=1)[:, 0].tolist()
@@ -46,9 +47,9 @@ def test_streamed_statistics_equal_those_of_a_batch(templates: dict[str, Templat
 def test_updates_are_exact_in_double_precision(templates: dict[str, Template]) -> None:
     method = SLDA(templates["opq"].folder(), SLDASettings(), 0)
     rng = np.random.default_rng(0)
-    no_samples = {"totals": torch.zeros(3, 1280, dtype=torch.float64), "counts": torch.zeros(3, dtype=torch.int64)}
+    no_samples = {"totals": torch.zeros(3, FEATURES, dtype=torch.float64), "counts": torch.zeros(3, dtype=torch.int64)}
     method.load({**method.empty_state(), **no_samples})
-    z, rows = rng.normal(3, 1, (50, 1280)), rng.integers(0, 3, 50)
+    z, rows = rng.normal(3, 1, (50, FEATURES)), rng.integers(0, 3, 50)
     for part in (slice(0, 1), slice(1, 30), slice(30, 50)):
         method.update(z[part], rows[part])
     means, covariance = batch_statistics(z, rows)
@@ -63,7 +64,7 @@ def test_discriminant_equals_that_of_scikit_learn(templates: dict[str, Template]
     codes, labels = templates["opq"].samples([0, 1, 2, 3] * 10)
     method.learn_many(codes, labels)
     features = method.workspace.pipeline.features
-    ratio = shrinkage / (1 - shrinkage) / (np.trace(method.covariance()) / 1280)
+    ratio = shrinkage / (1 - shrinkage) / (np.trace(method.covariance()) / FEATURES)
     reference = LinearDiscriminantAnalysis(solver="lsqr", shrinkage=ratio / (1 + ratio))
     reference.fit(features(codes).astype(np.float64), labels)
     weights, offsets = method.discriminant()
@@ -88,10 +89,10 @@ def test_base_samples_count_but_cost_nothing(templates: dict[str, Template]) -> 
     pipeline = method.workspace.pipeline
     flops = Flops.measure(pipeline.backbone, pipeline.codec, pipeline.image_size, 1)
     image = flops.bottom + flops.encode + flops.decode + flops.top
-    assert method.resources().flops["wake"] == pytest.approx(2 * (image + 2 * 1280**2))
+    assert method.resources().flops["wake"] == pytest.approx(2 * (image + 2 * FEATURES**2))
 
 
 def test_the_scatter_counts_among_the_bytes_of_means(templates: dict[str, Template]) -> None:
     method = SLDA(templates["opq"].folder(), SLDASettings(), 0)
     method.learn_many(*templates["opq"].samples([0, 1, 1]))
-    assert method.resources().bytes["means"] == 2 * (1280 * 8 + 8) + 8 * 1280**2
+    assert method.resources().bytes["means"] == 2 * (FEATURES * 8 + 8) + 8 * FEATURES**2

@@ -8,6 +8,7 @@ import pytest
 from siesta.methods.settings import MethodSettings
 from siesta.methods.statistics import Floats, StatisticsMethod
 from tests.methods.conftest import Template
+from tests.small import FEATURES
 
 
 class Counting(StatisticsMethod[MethodSettings]):
@@ -58,10 +59,10 @@ def test_sleep_changes_nothing(templates: dict[str, Template]) -> None:
 def test_the_bytes_of_means_are_sums_and_counts(templates: dict[str, Template]) -> None:
     method = make(templates["opq"])
     method.learn_many(*templates["opq"].samples([0, 1, 1]))
-    assert method.resources().bytes["means"] == 2 * (1280 * 8 + 8)
+    assert method.resources().bytes["means"] == 2 * (FEATURES * 8 + 8)
 
 
 def test_scores_are_left_to_the_subclass(templates: dict[str, Template]) -> None:
     method = StatisticsMethod(templates["opq"].folder(), MethodSettings(), 0)
     with pytest.raises(NotImplementedError):
-        method.scores(np.zeros((1, 1280)))
+        method.scores(np.zeros((1, FEATURES)))
