@@ -45,6 +45,7 @@ __all__ = [
     "small",
     "study",
     "summary_figure",
+    "trials",
 ]
 
 COMPARISON = "cub200/comparison"
@@ -162,6 +163,11 @@ def _accuracies_and_costs(groups: Sequence[SeedGroup]) -> str:
         body.append([group.label, str(len(group.runs)), *_accuracies(group), updates, size])
     header = ["CUB-200, 224 px", "seeds", "top-1 mu / alpha, %", "top-5 mu / alpha, %", "updates", "MB"]
     return f"{table(header, body)}\n\n{_class_orders(groups)} {_note(groups)}"
+
+
+def trials(folder: str, config: str) -> str:
+    """Return accuracy and costs of the runs of a study by order; a command as long as there are none."""
+    return _by_order(comparison_of(folder)) if measured(folder) else _not_measured(f"studies/{config}")
 
 
 def headline_figure() -> bytes:

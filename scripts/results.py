@@ -26,6 +26,7 @@ from scripts.experiment_tables import (
     small,
     study,
     summary_figure,
+    trials,
 )
 from scripts.fault_tables import audit, faults, hostile_clients, soak
 from scripts.measurement_tables import ROOT, bench, birds, demo, headlines, networks, rows_of, sleep_rounds, unknown
@@ -72,6 +73,8 @@ SECTIONS: dict[str, dict[str, Callable[[], str]]] = {
         "long_tail_cub200": partial(protocol, "cub200/long_tail_cub200", "long_tail_cub200"),
         "long_tail_cifar100": partial(protocol, "cifar100/long_tail_cifar100", "long_tail_cifar100"),
         "class_means": class_means,
+        "offline_gap": partial(trials, "cub200/offline_gap", "offline_gap"),
+        "codebooks": partial(trials, "cub200/codebooks", "codebooks"),
         "heads": heads,
         "search": search,
         "between_sleeps": between_sleeps,
