@@ -90,7 +90,7 @@ def is_full(folder: Path) -> bool:
 def refuse_links(folder: Path) -> None:
     """Raise `BadInput` if a file or folder below `folder` is a symbolic link.
 
-    Writing to a folder that somebody else has made must not change files elsewhere. The folder itself may be a link.
+    Writing to a folder that another user has made must not change files elsewhere. The folder itself may be a link.
     """
     with disk_errors(folder):
         for place, folders, files in os.walk(folder):

@@ -110,7 +110,7 @@ def decoded(image: Image.Image, name: str, side: int | None = None) -> Iterator[
         image: An image, decoded or not.
         name: What error messages call it.
         side: Least length of its sides that is needed, which allows to decode a large JPEG at a reduced size. Give it
-            only for an image that nobody else uses: it has the reduced size afterwards.
+            only for an image that has no other user: it has the reduced size afterwards.
     """
     check_limits(image, name, side)
     full_size = image.size

@@ -1,6 +1,6 @@
 """The packs that a sleeper has received: a few at a time, slept on one after the other, and deleted.
 
-Each is in a folder of its own with a random name. A pack of which nobody has asked for a while is deleted, so that a
+Each is in a folder of its own with a random name. A pack that no device has asked for in a while is deleted, so that a
 device that was switched off, or has lost the connection, leaves nothing behind.
 """
 
@@ -28,7 +28,7 @@ from siesta.store.pack_file import PackFile
 __all__ = ["LEASE_SECONDS", "PackQueue", "ReceivedPack"]
 
 LEASE_SECONDS = 120.0
-"""Time after which a pack is deleted of which nobody has asked."""
+"""Seconds after which a pack is deleted that no device has asked for."""
 
 _TICK_SECONDS = 0.25
 _ROOM = 3  # times the size of a pack that the disk must have free: the pack, the unpacked learner, and its new weights
@@ -43,7 +43,7 @@ class ReceivedPack:
     Attributes:
         id: Its random name.
         file: Where it is.
-        asked: When somebody asked for it last.
+        asked: When its device asked for it last.
         options: How to sleep; None until that was said.
         started: Whether its sleep was started.
         failure: Why it could not be started.
@@ -155,7 +155,7 @@ class PackQueue:
         await asyncio.to_thread(_delete, pack.file.parent)
 
     async def run(self) -> None:
-        """Start one sleep after the other, and delete packs of which nobody asks, until it is cancelled."""
+        """Start one sleep after the other, and delete packs that no device asks for, until it is cancelled."""
         try:
             while True:
                 with contextlib.suppress(OSError):
@@ -168,7 +168,7 @@ class PackQueue:
     async def _step(self) -> None:
         for pack in list(self._packs.values()):
             if time.monotonic() - pack.asked > LEASE_SECONDS:
-                _log.warning("a pack was deleted: nobody has asked for it for %g s", LEASE_SECONDS)
+                _log.warning("a pack was deleted: no device has asked for it for %g s", LEASE_SECONDS)
                 await self.remove(pack.id)
         if any(pack.started and pack.status().running for pack in self._packs.values()):
             return

@@ -100,7 +100,7 @@ def _sent(path: Path, sleeper: SleeperClient, *, bottom: bool) -> Iterator[str]:
     try:
         yield pack
     finally:
-        with contextlib.suppress(SiestaError):  # it deletes what nobody asks for
+        with contextlib.suppress(SiestaError):  # it deletes a pack that no device asks for
             sleeper.delete(pack)
 
 

@@ -52,7 +52,7 @@ async def bottom(sha256: Sha256) -> BottomResponse:
     openapi_extra={"requestBody": {"required": True, "content": {_PACK: _BINARY}}},
 )
 async def send_pack(request: Request) -> PackResponse:
-    """Send a pack, the body of the request; it is deleted when nobody has asked for it for two minutes."""
+    """Send a pack, the body of the request; it is deleted when no device has asked for it for two minutes."""
     length = request.headers.get("content-length", "")
     if not length.isdecimal():
         raise Problem(400, "the length of the pack is missing: send it with a Content-Length")
